@@ -1,0 +1,23 @@
+# Writes gaterq_commit.h with the current commit ("unknown" outside a repository) and "+changes" when tracked files differ.
+# Runs at every build; the header is touched only when its text changes.
+find_package(Git QUIET)
+set(commit "unknown")
+if(GIT_FOUND)
+  execute_process(COMMAND ${GIT_EXECUTABLE} -C ${SOURCE_DIR} rev-parse --short=12 HEAD
+    OUTPUT_VARIABLE head OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+  if(NOT failed)
+    execute_process(COMMAND ${GIT_EXECUTABLE} -C ${SOURCE_DIR} diff-index --quiet HEAD -- ERROR_QUIET RESULT_VARIABLE dirty)
+    set(commit "${head}")
+    if(dirty)
+      string(APPEND commit "+changes")
+    endif()
+  endif()
+endif()
+set(text "#define GATERQ_COMMIT \"${commit}\"\n")
+set(old "")
+if(EXISTS ${HEADER})
+  file(READ ${HEADER} old)
+endif()
+if(NOT text STREQUAL old)
+  file(WRITE ${HEADER} "${text}")
+endif()

@@ -1,0 +1,74 @@
+/* gaterq/codec.h - residual 1-bit-per-stage codes of memory rows, and the files that hold them.
+ *
+ * A row of n values is coded in up to three stages; stage k codes what stages 1..k-1 left over, with one bit per value
+ * and 16 bits of side data per row. Decoding at depth d sums the first d stages, in that order. Bit-level definitions:
+ * specs/encoders.md. This header is the interface that every encoder (integer, pq, tcq) stands behind. */
+#ifndef GATERQ_CODEC_H
+#define GATERQ_CODEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gaterq/progress.h"
+#include "gaterq/status.h"
+
+enum { GRQ_MAX_STAGES = 3 };
+
+typedef struct grq_encoder grq_encoder;
+struct grq_encoder {
+    const char *name;        /* "integer", "integer-rms"; also the --encoder value and the metadata */
+    const char *description; /* one line for --help */
+    uint32_t dim_multiple;   /* row_dim must be a multiple of this */
+    /* Codes one row. codes: (n_stages, code_bytes), side: (n_stages). Fails on a NaN or infinity, naming the column, and
+     * on a scale outside FP16. */
+    grq_status (*encode_row)(const grq_encoder *encoder, const float *row, uint32_t row_dim, uint32_t n_stages,
+                             uint8_t *codes, uint16_t *side, grq_error *err);
+    /* Sums the first `depth` stages into out (row_dim). codes[k], side[k] are stage k + 1's. */
+    void (*decode_row)(const grq_encoder *encoder, const uint8_t *const *codes, const uint16_t *side, uint32_t row_dim,
+                       uint32_t depth, float *out);
+};
+
+/* By name; fails listing the names it knows. Encoders are static and shared. */
+grq_status grq_encoder_find(const char *name, const grq_encoder **out, grq_error *err);
+const grq_encoder *grq_encoder_at(size_t index); /* NULL past the end */
+
+size_t grq_code_bytes(uint32_t row_dim);                   /* ceil(row_dim / 8), per row and stage */
+double grq_code_bits_per_value(uint32_t row_dim);          /* per stage, side data included: 1 + 16 / row_dim */
+
+/* A coded table, opened from its file (mmap) or just made. Never changes; any number of threads may read it. */
+typedef struct grq_codes grq_codes;
+
+typedef struct {
+    const char *family;        /* "" when unknown */
+    uint32_t layer;            /* backbone layer */
+    const char *source;        /* what was coded, e.g. "model.safetensors:memory.1.table" (base name only, no folder) */
+    const char *source_sha256; /* of the table's bytes */
+} grq_codes_origin;
+
+/* Codes `table` (n_rows, row_dim) on up to n_threads threads; same bytes for any number. Row numbers are in errors. */
+grq_status grq_codes_encode(const grq_encoder *encoder, const float *table, uint64_t n_rows, uint32_t row_dim,
+                            uint32_t n_stages, const grq_codes_origin *origin, uint32_t n_threads,
+                            const grq_progress *progress, grq_codes **out, grq_error *err);
+grq_status grq_codes_save(const grq_codes *codes, const char *path, grq_error *err); /* layout: docs/format.md */
+grq_status grq_codes_open(const char *path, grq_codes **out, grq_error *err);
+void grq_codes_close(grq_codes *codes); /* takes NULL */
+
+const grq_encoder *grq_codes_encoder(const grq_codes *codes);
+uint64_t grq_codes_n_rows(const grq_codes *codes);
+uint32_t grq_codes_row_dim(const grq_codes *codes);
+uint32_t grq_codes_n_stages(const grq_codes *codes);
+const grq_codes_origin *grq_codes_origin_of(const grq_codes *codes);
+
+/* One row at depth 1..n_stages into out (row_dim). The row must exist: check with _n_rows. */
+void grq_codes_decode(const grq_codes *codes, uint64_t row, uint32_t depth, float *out);
+
+/* Relative MSE per depth: mean over rows of ||x - y||^2 / ||x||^2; zero rows are left out and counted. */
+typedef struct {
+    uint64_t n_rows, n_zero_rows;
+    double relative_mse[GRQ_MAX_STAGES];
+} grq_distortion;
+grq_status grq_codes_distortion(const grq_codes *codes, const float *table, uint64_t n_rows, uint32_t row_dim,
+                                grq_distortion *out, grq_error *err);
+
+#endif

@@ -1,0 +1,35 @@
+/* gaterq/facts.h - fact files in PopQA's TSV layout: real ones and the generated world's.
+ *
+ * Columns by header name: id subj prop obj subj_id prop_id obj_id s_aliases o_aliases s_uri o_uri s_wiki_title
+ * o_wiki_title s_pop o_pop question possible_answers. Fields may be quoted ("" is a quote). possible_answers is a JSON
+ * list in a string. Source: specs/evaluation-protocols.md section 2 (with its traps). */
+#ifndef GATERQ_FACTS_H
+#define GATERQ_FACTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gaterq/status.h"
+
+typedef struct {
+    const char *id;          /* the official id; the 0-based row number as text where the column is blank */
+    uint64_t row;            /* 0-based data row in the file */
+    const char *subject, *relation, *object, *question;
+    double popularity;       /* s_pop; NaN where blank */
+    size_t n_accepted;
+    const char *const *accepted; /* possible_answers, empty strings removed */
+} grq_fact;
+
+typedef struct grq_facts grq_facts;
+
+/* Strict: a row it cannot read is an error with file, line and column. Caller ends with _close. */
+grq_status grq_facts_open(const char *path, grq_facts **out, grq_error *err);
+void grq_facts_close(grq_facts *facts);
+size_t grq_facts_count(const grq_facts *facts);
+const grq_fact *grq_facts_at(const grq_facts *facts, size_t index);
+const char *grq_facts_path(const grq_facts *facts);
+
+/* Writes facts in the same layout (columns without a value stay blank), complete or not at all. */
+grq_status grq_facts_write(const char *path, const grq_fact *facts, size_t n_facts, grq_error *err);
+
+#endif

@@ -1,0 +1,52 @@
+/* gaterq/stats.h - the statistics of the paper: correlations, concentration, paired tests, intervals (GSL underneath
+ * where specs/evaluation-protocols.md says it is safe). */
+#ifndef GATERQ_STATS_H
+#define GATERQ_STATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gaterq/status.h"
+
+typedef struct {
+    double value, low, high; /* estimate and interval; NaN when undefined (constant input, no data) */
+} grq_interval;
+
+/* Average ranks (1-based) of x; ties share their mean rank. ranks (n). */
+grq_status grq_ranks(const double *x, size_t n, double *ranks, grq_error *err);
+
+/* Pearson correlation with a percentile bootstrap interval over clusters (sequences): `cluster` (n) gives each point's
+ * cluster, 0 .. n_clusters - 1; whole clusters are drawn. With `n_resamples` 0 the interval is NaN. */
+grq_status grq_pearson(const double *x, const double *y, const uint32_t *cluster, size_t n, uint32_t n_clusters,
+                       uint32_t n_resamples, uint64_t seed, grq_interval *out, grq_error *err);
+/* Spearman: Pearson of average ranks. Ranks are taken once over all points; resampling draws clusters of ranked points
+ * (the usual fast form; docs/decisions.md says how it compares with re-ranking). */
+grq_status grq_spearman(const double *x, const double *y, const uint32_t *cluster, size_t n, uint32_t n_clusters,
+                        uint32_t n_resamples, uint64_t seed, grq_interval *out, grq_error *err);
+
+/* Share of the total held by the largest `fraction` of the values (Lorenz curve read from the top). Values >= 0. */
+grq_status grq_top_share(const double *x, size_t n, const double *fractions, size_t n_fractions, double *shares,
+                         grq_error *err);
+
+/* Wilson interval of k successes in n, at confidence 0.95. */
+grq_interval grq_wilson(uint64_t k, uint64_t n);
+
+typedef struct {
+    uint64_t n, both, only_a, only_b, neither;
+    double difference;      /* (only_a - only_b) / n */
+    double low, high;       /* 95 % percentile bootstrap over clusters (items when cluster is NULL) */
+    double p_exact, p_mid;  /* two-sided McNemar: exact and mid-p */
+} grq_paired;
+
+/* a, b: correct or not, item by item (n). `cluster` (n) may be NULL. Exact for any counts (2 million discordant pairs). */
+grq_status grq_paired_compare(const bool *a, const bool *b, const uint32_t *cluster, size_t n, uint32_t n_resamples,
+                              uint64_t seed, grq_paired *out, grq_error *err);
+double grq_mcnemar_exact(uint64_t only_a, uint64_t only_b);
+double grq_mcnemar_mid_p(uint64_t only_a, uint64_t only_b);
+
+/* Adjusted p-values of a family, in the order given. adjusted (n). */
+grq_status grq_holm(const double *p, size_t n, double *adjusted, grq_error *err);
+grq_status grq_benjamini_hochberg(const double *p, size_t n, double *adjusted, grq_error *err);
+
+#endif

@@ -1,0 +1,263 @@
+/* gaterq run: one experiment config, end to end. A run is a list of public commands (plan.h); each step that is done is
+ * stamped with a digest of the program, the config, its own options and everything before it, so that an interrupted run
+ * continues where it was and a changed one repeats what it must. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "gaterq/digest.h"
+#include "gaterq/file.h"
+#include "plan.h"
+#include "provenance.h"
+#include "terminal.h"
+
+typedef struct {
+    tool_context *tool;
+    const plan *plan;
+    const char *config;
+    char key[GRQ_SHA256_HEX]; /* of the steps so far */
+} run_state;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double peak_mib(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)usage.ru_maxrss / 1024;
+}
+
+/* key <- sha256(key, step): a step's stamp vouches for all steps before it. */
+static grq_status extend_key(char key[GRQ_SHA256_HEX], int argc, char *const *argv, grq_error *err)
+{
+    char *joined = NULL;
+    size_t n = 0;
+    FILE *stream = open_memstream(&joined, &n);
+    if (!stream) return grq_fail(err, GRQ_E_NOMEM, "no memory for a digest");
+    fprintf(stream, "%s", key);
+    for (int i = 0; i < argc; i++) fprintf(stream, "%c%s", '\0', argv[i]);
+    if (fclose(stream) != 0) {
+        free(joined);
+        return grq_fail(err, GRQ_E_NOMEM, "no memory for a digest");
+    }
+    const grq_status st = grq_sha256(joined, n, key, err);
+    free(joined);
+    return st;
+}
+
+static grq_status first_key(run_state *run, grq_error *err)
+{
+    char program[GRQ_SHA256_HEX], config[GRQ_SHA256_HEX];
+    grq_status st = grq_sha256_file("/proc/self/exe", program, err);
+    if (st == GRQ_OK) st = grq_sha256_file(run->config, config, err);
+    if (st != GRQ_OK) return st;
+    run->key[0] = '\0';
+    char *both[] = { program, config };
+    return extend_key(run->key, 2, both, err);
+}
+
+static grq_status stamp_path(const run_state *run, size_t step, char *path, size_t room, grq_error *err)
+{
+    char folder[4096];
+    if (snprintf(folder, sizeof folder, "%s/.stamps", run->plan->folder) >= (int)sizeof folder ||
+        snprintf(path, room, "%s/%02zu", folder, step + 1) >= (int)room)
+        return grq_fail(err, GRQ_E_USAGE, "%s: the path is too long", run->plan->folder);
+    return grq_make_directories(folder, err);
+}
+
+static bool stamped(const char *path, const char *key)
+{
+    char *text = NULL;
+    size_t n = 0;
+    const bool same = grq_file_read(path, 4096, &text, &n, NULL) == GRQ_OK && n >= 64 && !memcmp(text, key, 64);
+    free(text);
+    return same;
+}
+
+static grq_status write_text(const char *path, const char *content, grq_error *err)
+{
+    grq_outfile *file;
+    const grq_status st = grq_outfile_open(path, &file, err);
+    if (st != GRQ_OK) return st;
+    fputs(content, grq_outfile_stream(file));
+    return grq_outfile_commit(file, err);
+}
+
+static grq_status make_parent(const char *path, grq_error *err)
+{
+    char folder[4096];
+    if (!path) return GRQ_OK;
+    if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
+        return grq_fail(err, GRQ_E_USAGE, "%s: the path is too long", path);
+    char *slash = strrchr(folder, '/');
+    if (!slash) return GRQ_OK;
+    *slash = '\0';
+    return grq_make_directories(folder, err);
+}
+
+/* Runs the command as main() would with --json, and keeps its result. */
+static grq_status call(run_state *run, const plan_step *step, grq_error *err)
+{
+    tool_context own = { .json = true, .quiet = run->tool->quiet, .seed = 1, .n_threads = run->tool->n_threads,
+                         .progress = run->tool->progress, .result = grq_json_writer_new() };
+    if (!own.result) return grq_fail(err, GRQ_E_NOMEM, "no memory for a result");
+    grq_json_begin_object(own.result, NULL);
+    char *argv[PLAN_MAX_ARGUMENTS + 1];
+    memcpy(argv, step->argv, sizeof step->argv);
+    argv[step->argc] = NULL;
+    grq_status st = make_parent(step->output, err);
+    if (st == GRQ_OK) st = make_parent(step->result, err);
+    if (st == GRQ_OK) st = step->run(&own, step->argc, argv, err);
+    terminal_end_line();
+    grq_json_end_object(own.result);
+    if (st == GRQ_OK && step->result) st = grq_json_writer_save(own.result, step->result, err);
+    grq_json_writer_free(own.result);
+    return st;
+}
+
+/* Times change from run to run, so they stay out of every other file. */
+static void append_time(const run_state *run, const plan_step *step, double seconds)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/times.tsv", run->plan->folder);
+    FILE *file = fopen(path, "a");
+    if (!file) return;
+    fprintf(file, "%s\t%.1f s\t%.0f MiB peak so far\n", step->name, seconds, peak_mib());
+    fclose(file);
+}
+
+static grq_status run_step(run_state *run, size_t i, grq_error *err)
+{
+    const plan_step *step = &run->plan->steps[i];
+    char path[4096];
+    grq_status st = extend_key(run->key, step->argc, step->argv, err);
+    if (st == GRQ_OK) st = stamp_path(run, i, path, sizeof path, err);
+    if (st != GRQ_OK) return st;
+    const bool there = (!step->output || grq_file_exists(step->output)) && (!step->result || grq_file_exists(step->result));
+    if (there && stamped(path, run->key)) {
+        fprintf(stderr, "[%zu/%zu] %s: done before\n", i + 1, run->plan->n_steps, step->name);
+        return GRQ_OK;
+    }
+    fprintf(stderr, "[%zu/%zu] %s\n", i + 1, run->plan->n_steps, step->name);
+    const double started = now();
+    st = call(run, step, err);
+    if (st == GRQ_OK) st = write_text(path, run->key, err);
+    if (st == GRQ_OK) append_time(run, step, now() - started);
+    else grq_fail_prefix(err, st, "%s", step->name);
+    return st;
+}
+
+static void print_command(FILE *to, const plan_step *step)
+{
+    fprintf(to, "gaterq");
+    for (int i = 0; i < step->argc; i++) fprintf(to, " %s", step->argv[i]);
+    if (step->result) fprintf(to, " --json > %s", step->result);
+    fprintf(to, "\n");
+}
+
+static grq_status write_commands(const plan *p, grq_error *err)
+{
+    char *path = grq_path_join(p->folder, "commands.sh");
+    grq_outfile *file = NULL;
+    grq_status st = path ? grq_outfile_open(path, &file, err) : grq_fail(err, GRQ_E_NOMEM, "no memory for a path");
+    if (st == GRQ_OK) {
+        fprintf(grq_outfile_stream(file), "# The steps of this run, one by one, from the repository's root.\n");
+        for (size_t i = 0; i < p->n_steps; i++) print_command(grq_outfile_stream(file), &p->steps[i]);
+        st = grq_outfile_commit(file, err);
+    }
+    free(path);
+    return st;
+}
+
+/* run.json says what this run is; report reads it. */
+static grq_status write_run(const run_state *run, uint64_t seed, grq_error *err)
+{
+    provenance source;
+    grq_json_writer *w = grq_json_writer_new();
+    if (!w) return grq_fail(err, GRQ_E_NOMEM, "no memory for run.json");
+    grq_status st = provenance_collect(&source, run->config, seed, err);
+    char *path = grq_path_join(run->plan->folder, "run.json");
+    char *copy = grq_path_join(run->plan->folder, "config.json");
+    char *text = NULL;
+    size_t n = 0;
+    if (!path || !copy) st = grq_fail(err, GRQ_E_NOMEM, "no memory for a path");
+    if (st == GRQ_OK) {
+        grq_json_begin_object(w, NULL);
+        grq_json_put_string(w, "id", run->plan->id);
+        grq_json_put_string(w, "title", run->plan->title);
+        grq_json_put_string(w, "config", run->config);
+        grq_json_begin_array(w, "variants");
+        for (size_t i = 0; i < run->plan->n_variants; i++) grq_json_put_string(w, NULL, run->plan->variants[i]);
+        grq_json_end_array(w);
+        provenance_write(&source, "provenance", w);
+        grq_json_end_object(w);
+        st = grq_json_writer_save(w, path, err);
+    }
+    if (st == GRQ_OK) st = grq_file_read(run->config, 1 << 20, &text, &n, err);
+    if (st == GRQ_OK) st = write_text(copy, text, err);
+    free(text);
+    free(path);
+    free(copy);
+    grq_json_writer_free(w);
+    return st;
+}
+
+static grq_status run_report(run_state *run, grq_error *err)
+{
+    char *argv[] = { "report", run->plan->folder, NULL };
+    tool_context own = *run->tool;
+    const grq_status st = cmd_report(&own, 2, argv, err);
+    return st;
+}
+
+static grq_status run_all(run_state *run, uint64_t seed, grq_error *err)
+{
+    grq_status st = grq_make_directories(run->plan->folder, err);
+    if (st == GRQ_OK) st = write_commands(run->plan, err);
+    if (st == GRQ_OK) st = write_run(run, seed, err);
+    if (st == GRQ_OK) st = first_key(run, err);
+    for (size_t i = 0; st == GRQ_OK && i < run->plan->n_steps; i++) st = run_step(run, i, err);
+    if (st == GRQ_OK) st = run_report(run, err);
+    if (st == GRQ_E_INTERRUPTED) grq_fail_prefix(err, st, "the same command continues this run");
+    return st;
+}
+
+grq_status cmd_run(tool_context *tool, int argc, char **argv, grq_error *err)
+{
+    const char *out = NULL, *config[1] = { NULL };
+    bool dry_run = false;
+    const tool_option options[] = {
+        { "out", "DIR", "run folder [results/<id>]", TOOL_TEXT, &out, false, 0, 0 },
+        { "dry-run", NULL, "check the config and print the commands", TOOL_FLAG, &dry_run, false, 0, 0 },
+    };
+    const tool_command command = {
+        .name = "run", .usage = "CONFIG.json [--out DIR] [--dry-run]",
+        .summary = "Run one experiment config end to end; the same command continues an interrupted run.",
+        .details = "Example: gaterq run experiments/configs/demo.json", .options = options, .n_options = TOOL_COUNT(options),
+        .positionals = config, .min_positionals = 1, .max_positionals = 1,
+    };
+    bool done;
+    grq_status st = tool_parse(tool, &command, argc, argv, &done, err);
+    if (st != GRQ_OK || done) return st;
+    plan p;
+    st = plan_read(config[0], out, &p, err);
+    if (st != GRQ_OK) return st;
+    if (dry_run) {
+        for (size_t i = 0; i < p.n_steps; i++) print_command(tool->json ? stderr : stdout, &p.steps[i]);
+    } else {
+        run_state run = { .tool = tool, .plan = &p, .config = config[0] };
+        st = run_all(&run, tool->seed, err);
+    }
+    plan_free(&p);
+    return st;
+}

@@ -1,0 +1,25 @@
+/* experiments/inputs.h - opening what several commands take: a model, its world, its codes. */
+#ifndef GATERQ_INPUTS_H
+#define GATERQ_INPUTS_H
+
+#include "gaterq/codec.h"
+#include "gaterq/model.h"
+#include "gaterq/world.h"
+
+/* Metadata keys of a model file that say where it came from. */
+#define INPUT_CONFIG_KEY "gaterq.config" /* the experiment config it was trained by, whole */
+#define INPUT_SEED_KEY "gaterq.seed"
+
+/* The world of `config_path`, or, when that is NULL, of the config kept in the model file. `model` may be NULL if
+ * config_path is not. */
+grq_status input_world(const char *config_path, const grq_model *model, grq_world **out, grq_error *err);
+
+/* Opens DIR/layer-<L>.safetensors for every memory layer of the model into codes[]; all or none. */
+grq_status input_codes(const char *folder, const grq_model *model, grq_codes *codes[GRQ_MAX_MEMORY_LAYERS], grq_error *err);
+void input_codes_close(grq_codes *codes[GRQ_MAX_MEMORY_LAYERS]);
+
+/* Folder that relative paths of a config start from: $GATERQ_ROOT, else the nearest folder above `config_path`, or above
+ * the working folder, that holds datasets/worlds; else ".". Caller frees; NULL when out of memory. */
+char *input_root(const char *config_path);
+
+#endif
