@@ -326,6 +326,17 @@ static void write_change(const accuracy_table *t, const char *key, const char *a
     grq_json_end_object(w);
 }
 
+/* Logical bits per value for the paper's rows of 256, by the same functions that count this table's. */
+static void write_paper_bits(grq_json_writer *w)
+{
+    const grq_budget none = { 0 }, paper = { .n_fractions = 1, .fraction = { 0.412 } }, all = { .n_fractions = 2, .fraction = { 1, 1 } };
+    grq_json_begin_object(w, "bits_at_256");
+    grq_json_put_f64(w, "one_stage", grq_budget_bits(&none, 256));
+    grq_json_put_f64(w, "budget_412", grq_budget_bits(&paper, 256));
+    grq_json_put_f64(w, "three_stages", grq_budget_bits(&all, 256));
+    grq_json_end_object(w);
+}
+
 grq_status accuracy_write(const accuracy_table *t, grq_json_writer *w, grq_error *err)
 {
     uint32_t *cluster = NULL, n_clusters = 0;
@@ -342,6 +353,7 @@ grq_status accuracy_write(const accuracy_table *t, grq_json_writer *w, grq_error
         write_random_mean(t, w);
         grq_json_end_object(w);
         write_comparisons(comparisons, n_comparisons, w);
+        write_paper_bits(w);
         grq_json_begin_object(w, "changes");
         write_change(t, "zeroed", "zero", "full", w);
         write_change(t, "one_bit", "depth1", "full", w);

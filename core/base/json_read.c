@@ -70,7 +70,7 @@ static grq_status build_nodes(grq_json *d, grq_error *err)
     for (size_t i = 0; i < n; i++) {
         grq_json_node *const node = &d->nodes[i];
         node->children = &d->nodes[n];
-        for (const cJSON *child = node->item->child; child; child = child->next)
+        for (const cJSON *child = node->item->child; child && n < d->n_nodes; child = child->next)
             d->nodes[n++] = (grq_json_node){ .item = child, .document = d, .parent = node };
         node->n_children = (size_t)(&d->nodes[n] - node->children);
         if (cJSON_IsNumber(node->item) && !isfinite(node->item->valuedouble))
@@ -80,6 +80,7 @@ static grq_status build_nodes(grq_json *d, grq_error *err)
             if (st != GRQ_OK) return st;
         }
     }
+    if (n != d->n_nodes) return grq_fail(err, GRQ_E_DATA, "%s: cJSON read another number of values", d->name);
     return GRQ_OK;
 }
 

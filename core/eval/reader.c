@@ -148,14 +148,6 @@ static grq_status choose_depths(grq_reader *r, const grq_memory_layer *layer, si
     return st;
 }
 
-static void count_usage(grq_reader *r, size_t n_lookups, const uint8_t *depth, uint32_t all)
-{
-    r->usage.n_lookups += n_lookups;
-    if (depth)
-        for (size_t i = 0; i < n_lookups; i++) r->usage.n_at_depth[depth[i] - 1]++;
-    else r->usage.n_at_depth[all - 1] += n_lookups;
-}
-
 static void inject(const workspace *w, const grq_memory_layer *layer, size_t n_tokens, float *h)
 {
     grq_layer_values(layer, n_tokens, w->e, w->values);
@@ -179,7 +171,8 @@ static grq_status read_depth(void *context, const grq_memory_layer *layer, size_
     decode(r->config.codes[layer->layer_index], g, n_lookups, rows, NULL, r->config.depth, r->work.e);
     gates_from_rows(&r->work, layer, n_tokens, h);
     inject(&r->work, layer, n_tokens, h);
-    count_usage(r, n_lookups, NULL, r->config.depth);
+    r->usage.n_lookups += n_lookups;
+    r->usage.n_at_depth[r->config.depth - 1] += n_lookups;
     return GRQ_OK;
 }
 
@@ -201,7 +194,8 @@ static grq_status read_policy(void *context, const grq_memory_layer *layer, size
     decode(codes, g, n_lookups, rows, w->depth, 0, w->e);
     if (r->config.gate_mode == GRQ_GATES_REFRESHED) gates_from_rows(w, layer, n_tokens, h);
     inject(w, layer, n_tokens, h);
-    count_usage(r, n_lookups, w->depth, 0);
+    r->usage.n_lookups += n_lookups;
+    for (size_t i = 0; i < n_lookups; i++) r->usage.n_at_depth[w->depth[i] - 1]++;
     r->n_seen[layer->layer_index] += n_tokens;
     return GRQ_OK;
 }

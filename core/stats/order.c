@@ -63,12 +63,18 @@ static grq_status sort_keys(keyed *items, size_t n, uint32_t *order, grq_error *
     return ready ? GRQ_OK : GRQ_E_NOMEM;
 }
 
+static grq_status check_count(size_t n, grq_error *err)
+{
+    if (n <= UINT32_MAX) return GRQ_OK;
+    return grq_fail(err, GRQ_E_USAGE, "%zu values are too many to rank; the limit is %u", n, UINT32_MAX);
+}
+
 static grq_status order_by(const double *x, size_t n, bool descending, uint32_t *order, grq_error *err)
 {
-    if (n > UINT32_MAX) return grq_fail(err, GRQ_E_USAGE, "%zu values are too many to rank; the limit is %u", n, UINT32_MAX);
+    grq_status st = check_count(n, err);
+    if (st != GRQ_OK) return st;
     keyed *items = grq_stats_array(n, sizeof *items, "values to rank", err);
     if (!items) return GRQ_E_NOMEM;
-    grq_status st = GRQ_OK;
     for (size_t i = 0; st == GRQ_OK && i < n; i++) {
         if (isnan(x[i])) st = grq_fail(err, GRQ_E_DATA, "value %zu is NaN and has no rank", i);
         const uint64_t key = sortable_bits(x[i]);
@@ -87,6 +93,18 @@ grq_status grq_stable_order(const double *x, size_t n, uint32_t *order, grq_erro
 grq_status grq_stable_order_descending(const double *x, size_t n, uint32_t *order, grq_error *err)
 {
     return order_by(x, n, true, order, err);
+}
+
+grq_status grq_stable_order_u64(const uint64_t *x, size_t n, uint32_t *order, grq_error *err)
+{
+    grq_status st = check_count(n, err);
+    if (st != GRQ_OK) return st;
+    keyed *items = grq_stats_array(n, sizeof *items, "values to sort", err);
+    if (!items) return GRQ_E_NOMEM;
+    for (size_t i = 0; i < n; i++) items[i] = (keyed){ x[i], (uint32_t)i };
+    if (n) st = sort_keys(items, n, order, err);
+    free(items);
+    return st;
 }
 
 grq_status grq_ranks(const double *x, size_t n, double *ranks, grq_error *err)

@@ -9,6 +9,8 @@
 grq_status grq_stable_order(const double *x, size_t n, uint32_t *order, grq_error *err);
 /* The same from the largest value down; equal values still by ascending index. */
 grq_status grq_stable_order_descending(const double *x, size_t n, uint32_t *order, grq_error *err);
+/* The same by unsigned integer, ascending. */
+grq_status grq_stable_order_u64(const uint64_t *x, size_t n, uint32_t *order, grq_error *err);
 
 void grq_sort_values(double *x, size_t n);
 /* Type-7 quantile (numpy's and GSL's default): linear between order statistics. NaN for n = 0. */

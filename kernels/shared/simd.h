@@ -15,4 +15,7 @@
 
 enum { GRQ_LANES = 16 };
 
+/* GRQ_LANES floats side by side; gcc splits them where registers are narrower. Unaligned by declaration. */
+typedef float grq_lanes __attribute__((vector_size(GRQ_LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
+
 #endif

@@ -19,6 +19,7 @@ typedef struct grq_encoder grq_encoder;
 struct grq_encoder {
     const char *name;        /* "integer", "integer-rms"; also the --encoder value and the metadata */
     const char *description; /* one line for --help */
+    const char *scale_rule;  /* "opt", "rms": metadata of the file, decoding does not depend on it */
     uint32_t dim_multiple;   /* row_dim must be a multiple of this */
     /* Codes one row. codes: (n_stages, code_bytes), side: (n_stages). Fails on a NaN or infinity, naming the column, and
      * on a scale outside FP16. */

@@ -30,8 +30,8 @@ typedef enum { GRQ_JSON_NULL, GRQ_JSON_BOOL, GRQ_JSON_NUMBER, GRQ_JSON_STRING, G
 grq_json_kind grq_json_kind_of(const grq_json_node *node);
 
 /* Members of an object. Each marks the key as known. `grq_json_find` returns NULL when absent; the others fail when the
- * key is absent, of another kind, not whole (integers), or outside [min, max]. Integers above 2^53 may be written as
- * decimal strings. */
+ * key is absent, of another kind, not whole (integers), or outside [min, max]. Integers may be written as decimal
+ * strings, and from 2^53 on they must be: a JSON number of that size may stand for its neighbour. */
 grq_json_node *grq_json_find(grq_json_node *object, const char *key);
 grq_status grq_json_object(grq_json_node *object, const char *key, grq_json_node **out, grq_error *err);
 grq_status grq_json_array(grq_json_node *object, const char *key, grq_json_node **out, grq_error *err);
@@ -53,9 +53,10 @@ grq_status grq_json_as_u64(grq_json_node *node, uint64_t min, uint64_t max, uint
 grq_status grq_json_as_i64(grq_json_node *node, int64_t min, int64_t max, int64_t *out, grq_error *err);
 grq_status grq_json_as_f64(grq_json_node *node, double min, double max, double *out, grq_error *err);
 
-/* Writing into a growing buffer. Calls nest; a misuse or lack of memory is remembered and reported by _take.
+/* Writing into a growing buffer. Calls nest; a misuse or lack of memory is remembered and reported by _text and _save.
  * Keys are written in call order. Doubles use the shortest decimal that reads back to the same bits; a NaN or infinity
- * is written as null. `key` is NULL inside arrays and at the root. */
+ * is written as null. Integers of 2^53 and more are written as decimal strings. `key` is NULL inside arrays and at the
+ * root. */
 typedef struct grq_json_writer grq_json_writer;
 grq_json_writer *grq_json_writer_new(void); /* NULL when out of memory */
 void grq_json_writer_free(grq_json_writer *writer);
@@ -63,13 +64,14 @@ void grq_json_begin_object(grq_json_writer *writer, const char *key);
 void grq_json_end_object(grq_json_writer *writer);
 void grq_json_begin_array(grq_json_writer *writer, const char *key);
 void grq_json_end_array(grq_json_writer *writer);
-void grq_json_put_string(grq_json_writer *writer, const char *key, const char *value); /* broken UTF-8 becomes U+FFFD */
+void grq_json_put_string(grq_json_writer *writer, const char *key, const char *value); /* NULL: null; broken UTF-8: U+FFFD */
 void grq_json_put_u64(grq_json_writer *writer, const char *key, uint64_t value);
 void grq_json_put_i64(grq_json_writer *writer, const char *key, int64_t value);
 void grq_json_put_f64(grq_json_writer *writer, const char *key, double value);
 void grq_json_put_bool(grq_json_writer *writer, const char *key, bool value);
 void grq_json_put_null(grq_json_writer *writer, const char *key);
-/* The finished text (borrowed, valid until the writer is freed); indented by two spaces unless `compact`. */
+/* The finished text (borrowed, valid until the writer is freed); indented by two spaces unless
+ * `compact`, with arrays that hold no containers on one line. */
 grq_status grq_json_writer_text(grq_json_writer *writer, bool compact, const char **text, grq_error *err);
 /* Writes the indented text and a newline to `path`, complete or not at all. */
 grq_status grq_json_writer_save(grq_json_writer *writer, const char *path, grq_error *err);

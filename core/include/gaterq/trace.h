@@ -49,7 +49,7 @@ typedef struct {
     uint32_t n_columns, n_branches;
     float *gates_stage1, *gates_full;                 /* (n_positions, n_branches) */
     int64_t *row;                                     /* (n_positions, n_columns), as all below */
-    uint8_t *order;
+    uint8_t *head, *order;                            /* hash function within the order; the n of the n-gram */
     float *gate_energy, *gate_energy_full, *tau, *row_energy, *importance, *prior, *weighted_reduction, *injected_reduction;
     uint64_t *frequency;
     uint8_t *depth;

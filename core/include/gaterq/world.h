@@ -62,14 +62,14 @@ typedef struct {
     size_t n_accepted;
     const char *const *accepted;
     double popularity;
-    uint32_t quartile;          /* 0 coldest .. 3 hottest, by popularity among the questions returned */
+    uint32_t quartile;          /* 0 coldest .. 3 hottest among the questions returned; equal popularities together */
     bool held;                  /* this fact's question form is never in the training text */
 } grq_question;
 
+/* Texts and ids belong to the world, which must outlive the questions. */
 typedef struct {
     size_t n;
     grq_question *items;
-    void *storage;
 } grq_questions;
 
 /* The cold-facts suite: `limit` questions (0: all) drawn uniformly over facts by `seed`, in fact order. */

@@ -1,0 +1,32 @@
+/* base/h5_internal.h - what the h5*.c files share; no other file includes hdf5.h. */
+#ifndef GATERQ_BASE_H5_INTERNAL_H
+#define GATERQ_BASE_H5_INTERNAL_H
+
+#include <hdf5.h>
+
+#include "base/h5.h"
+
+struct grq_h5_dataset {
+    grq_h5_dataset *next; /* the file's list */
+    grq_h5 *file;
+    char *name;
+    char *axis_name; /* once it is a scale */
+    hid_t id;
+    grq_h5_type type;
+    uint32_t rank;
+    hsize_t shape[GRQ_H5_MAX_RANK];
+};
+
+struct grq_h5 {
+    char *path;      /* as given; for messages */
+    char *temporary; /* NULL when reading */
+    hid_t id;
+    grq_h5_dataset *datasets;
+};
+
+/* The type in this machine's memory. */
+hid_t grq_h5_native(grq_h5_type type);
+/* "path: object: what: HDF5's own most specific complaint" */
+grq_status grq_h5_fail(const grq_h5 *file, const char *object, const char *what, grq_error *err);
+
+#endif

@@ -1,0 +1,134 @@
+/* integer: sign codes and one FP16 scale per row and stage. Source: specs/encoders.md sections 1 and 2.
+ *
+ * A stage's residual is never stored: it is the row less what the earlier stages' codes say, formed again in blocks, so
+ * that coding needs no memory beside its output. */
+#include <math.h>
+
+#include "codec_internal.h"
+#include "shared/number.h"
+#include "shared/simd.h"
+
+enum { BLOCK = 32 }; /* values per code word, and lanes of the specification's sum S(v) */
+
+#define INLINE static inline __attribute__((always_inline)) /* into every clone of a GRQ_SIMD function */
+
+INLINE uint32_t block_length(uint32_t row_dim, uint32_t first)
+{
+    return row_dim - first < BLOCK ? row_dim - first : BLOCK;
+}
+
+INLINE uint32_t load_word(const uint8_t *bytes, uint32_t n_bits)
+{
+    uint32_t word = 0;
+    if (n_bits == BLOCK) memcpy(&word, bytes, sizeof word);
+    else memcpy(&word, bytes, (n_bits + 7) / 8);
+    return word;
+}
+
+INLINE void store_word(uint8_t *bytes, uint32_t n_bits, uint32_t word)
+{
+    if (n_bits < BLOCK) word &= (1u << n_bits) - 1; /* unused bits of a last byte are 0 */
+    memcpy(bytes, &word, (n_bits + 7) / 8);
+}
+
+/* values += factor * c, where c is +1 for a set bit and -1 for a clear one. Exact but for the sum. */
+INLINE void add_signs(uint32_t word, float factor, float values[BLOCK])
+{
+    for (uint32_t j = 0; j < BLOCK; j++) values[j] += word & (1u << j) ? factor : -factor;
+}
+
+/* S(v): lane j holds the sum of values j, j + 32, ...; folded by halves. */
+INLINE double fold(double lane[BLOCK])
+{
+    for (uint32_t h = BLOCK / 2; h > 0; h /= 2)
+        for (uint32_t l = 0; l < h; l++) lane[l] += lane[l + h];
+    return lane[0];
+}
+
+/* Codes what stages 0..stage-1 left over. Returns S(|r|), or S(r^2) when `squares`. codes (n_stages, code_bytes). */
+GRQ_SIMD static double code_signs(const float *row, uint32_t row_dim, uint32_t stage, const float *factor, bool squares,
+                                  uint8_t *codes)
+{
+    const size_t code_bytes = grq_code_bytes(row_dim);
+    double lane[BLOCK] = { 0 };
+    for (uint32_t i = 0; i < row_dim; i += BLOCK) {
+        const uint32_t n = block_length(row_dim, i);
+        float r[BLOCK] = { 0 };
+        memcpy(r, row + i, n * sizeof *r);
+        for (uint32_t k = 0; k < stage; k++) add_signs(load_word(codes + k * code_bytes + i / 8, n), -factor[k], r);
+        for (uint32_t j = n; j < BLOCK; j++) r[j] = 0; /* past the end: adds nothing */
+        if (squares)
+            for (uint32_t j = 0; j < BLOCK; j++) lane[j] += (double)r[j] * (double)r[j];
+        else
+            for (uint32_t j = 0; j < BLOCK; j++) lane[j] += fabs((double)r[j]);
+        uint32_t word = 0;
+        for (uint32_t j = 0; j < BLOCK; j++) word |= (r[j] >= 0 ? 1u : 0u) << j;
+        store_word(codes + stage * code_bytes + i / 8, n, word);
+    }
+    return fold(lane);
+}
+
+static grq_status encode_row(bool rms, const float *row, uint32_t row_dim, uint32_t n_stages, uint8_t *codes, uint16_t *side,
+                             grq_error *err)
+{
+    const uint32_t bad = grq_first_not_finite(row, row_dim);
+    if (bad < row_dim) return grq_fail(err, GRQ_E_DATA, "column %u is %g; only finite values can be coded", bad, (double)row[bad]);
+    const size_t code_bytes = grq_code_bytes(row_dim);
+    float factor[GRQ_MAX_STAGES];
+    for (uint32_t k = 0; k < n_stages; k++) {
+        const double mean = code_signs(row, row_dim, k, factor, rms, codes) / row_dim;
+        const double scale = rms ? sqrt(mean) : mean;
+        side[k] = grq_f16_from_f32((float)scale);
+        if (side[k] >= 0x7C00)
+            return grq_fail(err, GRQ_E_DATA, "the scale of stage %u is %g, beyond FP16 (65504): scale the table down by a power of two",
+                            k + 1, scale);
+        factor[k] = grq_f32_from_f16(side[k]);
+        if (side[k] == 0) memset(codes + k * code_bytes, 0, code_bytes); /* zero rule */
+    }
+    return GRQ_OK;
+}
+
+static grq_status encode_opt(const grq_encoder *encoder, const float *row, uint32_t row_dim, uint32_t n_stages, uint8_t *codes,
+                             uint16_t *side, grq_error *err)
+{
+    (void)encoder;
+    return encode_row(false, row, row_dim, n_stages, codes, side, err);
+}
+
+static grq_status encode_rms(const grq_encoder *encoder, const float *row, uint32_t row_dim, uint32_t n_stages, uint8_t *codes,
+                             uint16_t *side, grq_error *err)
+{
+    (void)encoder;
+    return encode_row(true, row, row_dim, n_stages, codes, side, err);
+}
+
+/* Stages are summed one after another from +0, never in another order and never with factors added up first. A zero
+ * factor adds a zero of either sign, which changes nothing. */
+GRQ_SIMD static void sum_stages(const uint8_t *const *codes, const float *factor, uint32_t row_dim, uint32_t depth, float *out)
+{
+    for (uint32_t i = 0; i < row_dim; i += BLOCK) {
+        const uint32_t n = block_length(row_dim, i);
+        float y[BLOCK] = { 0 };
+        for (uint32_t k = 0; k < depth; k++) add_signs(load_word(codes[k] + i / 8, n), factor[k], y);
+        if (n == BLOCK) memcpy(out + i, y, sizeof y);
+        else memcpy(out + i, y, n * sizeof *y);
+    }
+}
+
+static void decode_row(const grq_encoder *encoder, const uint8_t *const *codes, const uint16_t *side, uint32_t row_dim,
+                       uint32_t depth, float *out)
+{
+    (void)encoder;
+    float factor[GRQ_MAX_STAGES];
+    for (uint32_t k = 0; k < depth; k++) factor[k] = grq_f32_from_f16(side[k]);
+    sum_stages(codes, factor, row_dim, depth, out);
+}
+
+const grq_encoder grq_encoder_integer = {
+    .name = "integer", .scale_rule = "opt", .dim_multiple = 1, .encode_row = encode_opt, .decode_row = decode_row,
+    .description = "signs, scale = mean magnitude: best at depth 1",
+};
+const grq_encoder grq_encoder_integer_rms = {
+    .name = "integer-rms", .scale_rule = "rms", .dim_multiple = 1, .encode_row = encode_rms, .decode_row = decode_row,
+    .description = "signs, scale = root mean square: the paper's toy, better from depth 2 on",
+};

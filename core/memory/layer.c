@@ -1,0 +1,144 @@
+#include "gaterq/layer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "gaterq/blas.h"
+#include "shared/expf.h"
+#include "shared/simd.h"
+
+void grq_layer_fetch(const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows, float *e)
+{
+    const grq_geometry *g = layer->geometry;
+    const size_t dim = g->row_dim;
+    for (size_t i = 0; i < n_tokens * g->n_columns; i++)
+        memcpy(e + i * dim, layer->table + (size_t)rows[i] * dim, dim * sizeof *e);
+}
+
+void grq_layer_keys(const grq_memory_layer *layer, size_t n_tokens, const float *e, float *keys)
+{
+    const grq_geometry *g = layer->geometry;
+    const int out = (int)(g->n_branches * g->width), in = (int)g->row_values;
+    grq_sgemm(false, true, (int)n_tokens, out, in, e, in, layer->key_weight, in, 0, keys, out);
+}
+
+void grq_layer_values(const grq_memory_layer *layer, size_t n_tokens, const float *e, float *values)
+{
+    const grq_geometry *g = layer->geometry;
+    const int out = (int)g->width, in = (int)g->row_values;
+    grq_sgemm(false, true, (int)n_tokens, out, in, e, in, layer->value_weight, in, 0, values, out);
+}
+
+/* Always inlined: a vector argument of a real call would depend on the instruction set. */
+static inline __attribute__((always_inline)) float fold(grq_lanes lanes)
+{
+    for (uint32_t w = GRQ_LANES / 2; w > 0; w /= 2)
+        for (uint32_t l = 0; l < w; l++) lanes[l] += lanes[l + w];
+    return lanes[0];
+}
+
+/* Sums over one branch: h^2, key^2 and h w key, with w = query_gain * key_gain. Element j goes to lane j mod GRQ_LANES,
+ * so the result does not depend on the instruction set. */
+GRQ_SIMD static void gate_sums(uint32_t width, const float *h, const float *key, const float *query_gain, const float *key_gain,
+                               float sums[3])
+{
+    grq_lanes hh = { 0 }, kk = { 0 }, hk = { 0 };
+    uint32_t j = 0;
+    for (; j + GRQ_LANES <= width; j += GRQ_LANES) {
+        const grq_lanes x = *(const grq_lanes *)(h + j), k = *(const grq_lanes *)(key + j);
+        const grq_lanes w = *(const grq_lanes *)(query_gain + j) * *(const grq_lanes *)(key_gain + j);
+        hh += x * x;
+        kk += k * k;
+        hk += x * w * k;
+    }
+    for (uint32_t l = 0; j + l < width; l++) {
+        const float x = h[j + l], k = key[j + l], w = query_gain[j + l] * key_gain[j + l];
+        hh[l] += x * x;
+        kk[l] += k * k;
+        hk[l] += x * w * k;
+    }
+    sums[0] = fold(hh);
+    sums[1] = fold(kk);
+    sums[2] = fold(hk);
+}
+
+static float gate_of(const grq_geometry *g, const float sums[3])
+{
+    const float d = (float)g->width, eps = (float)g->norm_eps, clamp = (float)g->gate_clamp;
+    const float rstd = (1.0f / sqrtf(sums[0] / d + eps)) * (1.0f / sqrtf(sums[1] / d + eps));
+    const float s = sums[2] * rstd * (1.0f / sqrtf(d));
+    const float magnitude = fabsf(s) > clamp ? fabsf(s) : clamp;
+    const float r = copysignf(sqrtf(magnitude), s);
+    return 1.0f / (1.0f + grq_expf(-r));
+}
+
+void grq_layer_gates(const grq_memory_layer *layer, size_t n_tokens, const float *h, const float *keys, const uint8_t *dead,
+                     float *gates)
+{
+    const grq_geometry *g = layer->geometry;
+    const size_t d = g->width;
+    for (size_t t = 0; t < n_tokens; t++)
+        for (uint32_t m = 0; m < g->n_branches; m++) {
+            const size_t i = t * g->n_branches + m;
+            float sums[3];
+            if (dead && dead[t]) {
+                gates[i] = 0;
+                continue;
+            }
+            gate_sums(g->width, h + i * d, keys + i * d, layer->query_gain + m * d, layer->key_gain + m * d, sums);
+            gates[i] = gate_of(g, sums);
+        }
+}
+
+GRQ_SIMD static void add_scaled(uint32_t width, float gate, const float *value, float *h)
+{
+    for (uint32_t j = 0; j < width; j++) h[j] += gate * value[j];
+}
+
+void grq_layer_inject(const grq_memory_layer *layer, size_t n_tokens, const float *gates, const float *values, float *h)
+{
+    const grq_geometry *g = layer->geometry;
+    const size_t d = g->width;
+    for (size_t t = 0; t < n_tokens; t++)
+        for (uint32_t m = 0; m < g->n_branches; m++) {
+            const size_t i = t * g->n_branches + m;
+            if (gates[i] != 0) add_scaled(g->width, gates[i], values + t * d, h + i * d);
+        }
+}
+
+void grq_gate_energy(size_t n_tokens, uint32_t n_branches, const float *gates, float *energy)
+{
+    for (size_t t = 0; t < n_tokens; t++) {
+        float sum = 0;
+        for (uint32_t m = 0; m < n_branches; m++) sum += gates[t * n_branches + m] * gates[t * n_branches + m];
+        energy[t] = sum;
+    }
+}
+
+void grq_layer_tau(const grq_memory_layer *layer, double *tau)
+{
+    const grq_geometry *g = layer->geometry;
+    for (uint32_t c = 0; c < g->n_columns; c++) tau[c] = 0;
+    for (uint32_t o = 0; o < g->width; o++)
+        for (uint32_t i = 0; i < g->row_values; i++) {
+            const double v = layer->value_weight[(size_t)o * g->row_values + i];
+            tau[i / g->row_dim] += v * v;
+        }
+    for (uint32_t c = 0; c < g->n_columns; c++) tau[c] /= g->row_dim;
+}
+
+double grq_gate_f64(uint32_t width, const double *h, const double *key, const double *query_gain, const double *key_gain, double eps,
+                    double clamp, double *s)
+{
+    double hh = 0, kk = 0, hk = 0;
+    for (uint32_t j = 0; j < width; j++) {
+        hh += h[j] * h[j];
+        kk += key[j] * key[j];
+        hk += h[j] * (query_gain[j] * key_gain[j]) * key[j];
+    }
+    const double rstd = (1 / sqrt(hh / width + eps)) * (1 / sqrt(kk / width + eps));
+    const double dot = hk * rstd / sqrt((double)width);
+    const double r = copysign(sqrt(fmax(fabs(dot), clamp)), dot);
+    if (s) *s = dot;
+    return r >= 0 ? 1 / (1 + exp(-r)) : exp(r) / (1 + exp(r));
+}
