@@ -2,6 +2,8 @@
 #ifndef GATERQ_BASE_SAFETENSORS_INTERNAL_H
 #define GATERQ_BASE_SAFETENSORS_INTERNAL_H
 
+#include <stdbool.h>
+
 #include "gaterq/safetensors.h"
 
 enum {

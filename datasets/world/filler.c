@@ -83,8 +83,8 @@ static grq_status visit_topics(grq_json_node *filler, const char *plural, world_
     return st;
 }
 
-grq_status world_filler_words(grq_json_node *filler, uint64_t n_generated_topics, world_word_visitor *visit, void *context,
-                              grq_error *err)
+grq_status world_filler_words(grq_json_node *filler, uint64_t n_generated_topics, bool inflected_forms, world_word_visitor *visit,
+                              void *context, grq_error *err)
 {
     static const char *const keys[] = { "article", "first_article", "of" };
     const char *word, *plural;
@@ -101,7 +101,7 @@ grq_status world_filler_words(grq_json_node *filler, uint64_t n_generated_topics
         if (st == GRQ_OK) visit_generated(&sizes, n_generated_topics, plural, visit, context);
         return st;
     }
-    return st == GRQ_OK ? visit_topics(filler, plural, visit, context, err) : st;
+    return st == GRQ_OK ? visit_topics(filler, inflected_forms ? plural : NULL, visit, context, err) : st;
 }
 
 /* ---- words as tokens ---- */

@@ -239,6 +239,8 @@ static grq_status read_relation(builder *b, grq_json_node *node, uint32_t type, 
     relation *r = &b->relations[b->n_relations++];
     *r = (relation){ .type = type };
     grq_status st = grq_json_string(node, "name", &r->name, err);
+    if (st == GRQ_OK) r->name = keep_text(b->world, "%s", r->name); /* facts outlive the template file */
+    if (st == GRQ_OK && !r->name) st = no_memory(err);
     if (st == GRQ_OK) st = grq_json_string(node, "pool", &pool_name, err);
     if (st == GRQ_OK) st = grq_json_string(node, "short", &r->label, err);
     if (st == GRQ_OK) st = grq_json_array(node, "statements", &r->statements, err);
@@ -337,7 +339,7 @@ static grq_status collect_words(builder *b, grq_json_node *filler, grq_json_node
             if (st == GRQ_OK) add_words(b, text);
         }
     }
-    return st == GRQ_OK ? world_filler_words(filler, b->config.n_topics, add_words, b, err) : st;
+    return st == GRQ_OK ? world_filler_words(filler, b->config.n_topics, true, add_words, b, err) : st;
 }
 
 static grq_status make_vocabulary(builder *b, grq_json_node *filler, grq_json_node *infobox, grq_error *err)

@@ -180,6 +180,7 @@ static grq_status add_templates(builder *b, text_list *list, grq_error *err)
             st = grq_json_as_string(grq_json_at(of_relation, k), &format, err);
             if (st != GRQ_OK) break;
             char *body = world_fill(format, "", "", "");
+            for (size_t n = body ? strlen(body) : 0; n && body[n - 1] == ' '; n--) body[n - 1] = '\0'; /* before the answer */
             add_text(list, body ? joined(body, b->templates.statement_end) : NULL, TEMPLATE_WEIGHT);
             free(body);
         }
@@ -201,7 +202,7 @@ static grq_status learn_vocabulary(builder *b, grq_json_node *filler, grq_error 
     }
     for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) add_text(&list, strdup(extras[i]), TEMPLATE_WEIGHT);
     grq_status st = add_templates(b, &list, err);
-    if (st == GRQ_OK) st = world_filler_words(filler, 0, add_filler_word, &list, err);
+    if (st == GRQ_OK) st = world_filler_words(filler, 0, false, add_filler_word, &list, err);
     if (st == GRQ_OK && list.failed) st = no_memory(err);
     if (st == GRQ_OK) st = grq_vocab_learn_bytes(list.texts, list.n, (uint32_t)b->config.vocab_size, &b->world->vocab, err);
     for (size_t i = 0; i < list.n; i++) free((char *)list.texts[i].text);

@@ -107,9 +107,10 @@ void token_run_free(token_run *run);
 
 /* filler.c */
 typedef void world_word_visitor(void *context, const char *text);
-/* Calls `visit` with every word the filler can use, in a fixed order, so that vocabularies can hold them. */
-grq_status world_filler_words(grq_json_node *filler, uint64_t n_generated_topics, world_word_visitor *visit, void *context,
-                              grq_error *err);
+/* Calls `visit` with every word the filler can use, in a fixed order, so that vocabularies can hold them; plural and verb
+ * forms too if they are words of their own. */
+grq_status world_filler_words(grq_json_node *filler, uint64_t n_generated_topics, bool inflected_forms, world_word_visitor *visit,
+                              void *context, grq_error *err);
 grq_status world_compile_filler(grq_world *w, grq_json_node *filler, uint64_t n_generated_topics, grq_error *err);
 void world_free_filler(filler_grammar *g);
 

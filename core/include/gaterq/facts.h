@@ -12,7 +12,8 @@
 #include "gaterq/status.h"
 
 typedef struct {
-    const char *id;          /* the official id; the 0-based row number as text where the column is blank */
+    const char *id;          /* the official id; where the column is blank the 0-based row number, or
+                                "row<number>" if that is another row's official id */
     uint64_t row;            /* 0-based data row in the file */
     const char *subject, *relation, *object, *question;
     double popularity;       /* s_pop; NaN where blank */

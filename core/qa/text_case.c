@@ -1,0 +1,124 @@
+#include "qa/text_case.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+enum { CAPITAL_SIGMA = 0x3A3, SMALL_SIGMA = 0x3C3, FINAL_SIGMA = 0x3C2, CAPITAL_I_DOT = 0x130, COMBINING_DOT = 0x307 };
+
+/* Characters whose title case is more than one character (Unicode SpecialCasing, unconditional). */
+static const struct {
+    utf8proc_int32_t from;
+    const char *to;
+} long_titles[] = {
+    { 0xDF, "Ss" },       { 0x149, "\u02BCN" },        { 0x1F0, "J\u030C" },       { 0x390, "\u0399\u0308\u0301" },
+    { 0x3B0, "\u03A5\u0308\u0301" }, { 0x587, "\u0535\u0582" }, { 0x1E96, "H\u0331" }, { 0x1E97, "T\u0308" },
+    { 0x1E98, "W\u030A" }, { 0x1E99, "Y\u030A" },       { 0x1E9A, "A\u02BE" },      { 0x1F50, "\u03A5\u0313" },
+    { 0x1FB6, "\u0391\u0342" }, { 0x1FC6, "\u0397\u0342" }, { 0x1FD6, "\u0399\u0342" }, { 0x1FE4, "\u03A1\u0313" },
+    { 0x1FE6, "\u03A5\u0342" }, { 0x1FF6, "\u03A9\u0342" }, { 0xFB00, "Ff" },          { 0xFB01, "Fi" },
+    { 0xFB02, "Fl" },     { 0xFB03, "Ffi" },           { 0xFB04, "Ffl" },          { 0xFB05, "St" },
+    { 0xFB06, "St" },     { 0xFB13, "\u0544\u0576" },  { 0xFB14, "\u0544\u0565" }, { 0xFB15, "\u0544\u056B" },
+    { 0xFB16, "\u054E\u0576" }, { 0xFB17, "\u0544\u056D" },
+};
+
+/* The character at text[at] and its length; a broken byte gives -1 and length 1. */
+static utf8proc_int32_t look(const char *text, size_t n, size_t at, size_t *length)
+{
+    utf8proc_int32_t c;
+    const utf8proc_ssize_t got = utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)(n - at), &c);
+    *length = got > 0 ? (size_t)got : 1;
+    return got > 0 ? c : -1;
+}
+
+static bool is_cased(utf8proc_int32_t c)
+{
+    if (c < 0) return false;
+    const utf8proc_category_t k = utf8proc_category(c);
+    return k == UTF8PROC_CATEGORY_LU || k == UTF8PROC_CATEGORY_LL || k == UTF8PROC_CATEGORY_LT;
+}
+
+/* Characters that do not end a word for the sigma rule. */
+static bool is_ignorable(utf8proc_int32_t c)
+{
+    static const utf8proc_int32_t marks[] = { '\'', '.', ':', '^', '`', 0xA8, 0xAD, 0xAF, 0xB4, 0xB7, 0xB8, 0x2018, 0x2019, 0x2024, 0x2027 };
+    if (c < 0) return false;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (c == marks[i]) return true;
+    const utf8proc_category_t k = utf8proc_category(c);
+    return k == UTF8PROC_CATEGORY_MN || k == UTF8PROC_CATEGORY_ME || k == UTF8PROC_CATEGORY_CF || k == UTF8PROC_CATEGORY_LM ||
+           k == UTF8PROC_CATEGORY_SK;
+}
+
+/* A capital sigma at text[at] ends a word: a cased letter stands before it and none after, ignorable characters aside. */
+static bool ends_word(const char *text, size_t n, size_t at, bool cased_before)
+{
+    size_t length;
+    if (!cased_before) return false;
+    for (size_t i = at + 2; i < n; i += length) {
+        const utf8proc_int32_t c = look(text, n, i, &length);
+        if (is_cased(c)) return false;
+        if (!is_ignorable(c)) return true;
+    }
+    return true;
+}
+
+static void put(FILE *to, utf8proc_int32_t c)
+{
+    utf8proc_uint8_t bytes[4];
+    const utf8proc_ssize_t n = utf8proc_encode_char(c, bytes);
+    fwrite(bytes, 1, (size_t)n, to);
+}
+
+/* `cased` says whether the last character that is not ignorable was a cased letter. */
+static void put_lower(FILE *to, const char *text, size_t n, size_t at, utf8proc_int32_t c, size_t length, bool cased)
+{
+    if (c < 0) fwrite(text + at, 1, length, to);
+    else if (c == CAPITAL_SIGMA) put(to, ends_word(text, n, at, cased) ? FINAL_SIGMA : SMALL_SIGMA);
+    else if (c == CAPITAL_I_DOT) {
+        put(to, 'i');
+        put(to, COMBINING_DOT);
+    } else put(to, utf8proc_tolower(c));
+}
+
+static void put_title(FILE *to, utf8proc_int32_t c)
+{
+    for (size_t i = 0; i < sizeof long_titles / sizeof *long_titles; i++)
+        if (c == long_titles[i].from) {
+            fputs(long_titles[i].to, to);
+            return;
+        }
+    put(to, utf8proc_totitle(c));
+}
+
+static char *convert(const char *text, bool capitalize)
+{
+    char *out = NULL;
+    size_t out_n = 0, length;
+    const size_t n = strlen(text);
+    FILE *to = open_memstream(&out, &out_n);
+    if (!to) return NULL;
+    bool cased = false;
+    for (size_t at = 0; at < n; at += length) {
+        const utf8proc_int32_t c = look(text, n, at, &length);
+        if (capitalize && at == 0 && c >= 0) put_title(to, c);
+        else put_lower(to, text, n, at, c, length, cased);
+        if (!is_ignorable(c)) cased = is_cased(c);
+    }
+    if (fclose(to) != 0) {
+        free(out);
+        return NULL;
+    }
+    return out;
+}
+
+char *grq_text_lower(const char *text)
+{
+    return convert(text, false);
+}
+
+char *grq_text_capitalize(const char *text)
+{
+    return convert(text, true);
+}
