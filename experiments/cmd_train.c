@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "gaterq/file.h"
@@ -83,6 +84,7 @@ static grq_status train(tool_context *tool, const train_options *o, const char *
         if (st == GRQ_E_INTERRUPTED) grq_fail_prefix(err, st, "continue with --resume (checkpoint %s)", checkpoint);
     }
     if (st == GRQ_OK) st = save_model(model, o, tool->seed, config.gate_cost, err);
+    if (st == GRQ_OK) unlink(checkpoint); /* the model is safe: the checkpoint would only be in the way */
     if (st == GRQ_OK) {
         grq_json_put_string(tool->result, "model", o->out);
         grq_json_put_u64(tool->result, "steps", result.steps);

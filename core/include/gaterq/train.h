@@ -39,8 +39,8 @@ typedef struct {
 
 /* Trains `model` in place on `text` (config->n_tokens ids and one more). `checkpoint` (may be NULL) is a path that is
  * rewritten every `checkpoint_seconds` and at an interruption; if it exists and belongs to the same config, seed and
- * shape, training continues from it (else an error names the difference). It is removed after success. Every step's
- * bytes are those of an uninterrupted run. */
+ * shape, training continues from it (else an error names the difference) and ends in the bytes of an uninterrupted run.
+ * The caller removes it once the trained model is safe on disk. */
 grq_status grq_train(grq_model *model, const grq_train_config *config, const int32_t *text, uint64_t seed,
                      uint32_t n_threads, const char *checkpoint, double checkpoint_seconds, const grq_progress *progress,
                      grq_train_result *result, grq_error *err);

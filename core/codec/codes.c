@@ -1,0 +1,167 @@
+/* A coded table in memory: shape, planes, decoding, distortion. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "codec_internal.h"
+
+/* ---- encoders by name ---- */
+
+static const grq_encoder *const encoders[] = { &grq_encoder_integer, &grq_encoder_integer_rms };
+
+const grq_encoder *grq_encoder_at(size_t index)
+{
+    return index < sizeof encoders / sizeof *encoders ? encoders[index] : NULL;
+}
+
+grq_status grq_encoder_find(const char *name, const grq_encoder **out, grq_error *err)
+{
+    char known[256] = "";
+    for (size_t i = 0; grq_encoder_at(i); i++) {
+        if (!strcmp(encoders[i]->name, name)) {
+            *out = encoders[i];
+            return GRQ_OK;
+        }
+        const size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", encoders[i]->name);
+    }
+    return grq_fail(err, GRQ_E_USAGE, "encoder \"%s\" is not known; known: %s", name, known);
+}
+
+size_t grq_code_bytes(uint32_t row_dim)
+{
+    return ((size_t)row_dim + 7) / 8;
+}
+
+double grq_code_bits_per_value(uint32_t row_dim)
+{
+    return 1 + 16.0 / row_dim;
+}
+
+uint32_t grq_first_not_finite(const float *row, uint32_t row_dim)
+{
+    uint32_t i = 0;
+    while (i < row_dim && isfinite(row[i])) i++;
+    return i;
+}
+
+/* ---- the object ---- */
+
+grq_status grq_codes_new(const grq_encoder *encoder, uint64_t n_rows, uint32_t row_dim, uint32_t n_stages, const grq_codes_origin *origin,
+                         grq_codes **out, grq_error *err)
+{
+    *out = NULL;
+    if (n_stages < 1 || n_stages > GRQ_MAX_STAGES)
+        return grq_fail(err, GRQ_E_USAGE, "%u stages; 1 to %d are possible", n_stages, GRQ_MAX_STAGES);
+    if (n_rows < 1 || n_rows > INT64_MAX / 65536) return grq_fail(err, GRQ_E_DATA, "a table of %" PRIu64 " rows cannot be coded", n_rows);
+    if (row_dim < 1 || row_dim > 65536 || row_dim % encoder->dim_multiple)
+        return grq_fail(err, GRQ_E_DATA, "rows of %u values: encoder %s needs a multiple of %u, at most 65536", row_dim, encoder->name,
+                        encoder->dim_multiple);
+    grq_codes *c = calloc(1, sizeof *c);
+    if (!c) return grq_fail(err, GRQ_E_NOMEM, "no memory for codes");
+    *c = (grq_codes){ .encoder = encoder, .n_rows = n_rows, .row_dim = row_dim, .n_stages = n_stages, .code_bytes = grq_code_bytes(row_dim) };
+    c->origin.family = strdup(origin && origin->family ? origin->family : "");
+    c->origin.layer = origin ? origin->layer : 0;
+    c->origin.source = strdup(origin && origin->source ? origin->source : "");
+    c->origin.source_sha256 = strdup(origin && origin->source_sha256 ? origin->source_sha256 : "");
+    if (!c->origin.family || !c->origin.source || !c->origin.source_sha256) {
+        grq_codes_close(c);
+        return grq_fail(err, GRQ_E_NOMEM, "no memory for codes");
+    }
+    *out = c;
+    return GRQ_OK;
+}
+
+void grq_codes_close(grq_codes *c)
+{
+    if (!c) return;
+    for (uint32_t i = 0; i < 2 * GRQ_MAX_STAGES; i++) free(c->owned[i]);
+    grq_safetensors_close(c->file);
+    free((char *)c->origin.family);
+    free((char *)c->origin.source);
+    free((char *)c->origin.source_sha256);
+    free(c);
+}
+
+const grq_encoder *grq_codes_encoder(const grq_codes *c)
+{
+    return c->encoder;
+}
+
+uint64_t grq_codes_n_rows(const grq_codes *c)
+{
+    return c->n_rows;
+}
+
+uint32_t grq_codes_row_dim(const grq_codes *c)
+{
+    return c->row_dim;
+}
+
+uint32_t grq_codes_n_stages(const grq_codes *c)
+{
+    return c->n_stages;
+}
+
+const grq_codes_origin *grq_codes_origin_of(const grq_codes *c)
+{
+    return &c->origin;
+}
+
+void grq_codes_decode(const grq_codes *c, uint64_t row, uint32_t depth, float *out)
+{
+    const uint8_t *codes[GRQ_MAX_STAGES];
+    uint16_t side[GRQ_MAX_STAGES];
+    for (uint32_t k = 0; k < depth; k++) {
+        codes[k] = c->code[k] + row * c->code_bytes;
+        side[k] = grq_side_word(c, k, row);
+    }
+    c->encoder->decode_row(c->encoder, codes, side, c->row_dim, depth, out);
+}
+
+/* ---- distortion ---- */
+
+/* ||x||^2 and, per depth, ||x - y||^2. `y` (row_dim) is scratch. */
+static double row_errors(const grq_codes *c, const float *x, uint64_t row, float *y, double error[GRQ_MAX_STAGES])
+{
+    double energy = 0;
+    for (uint32_t i = 0; i < c->row_dim; i++) energy += (double)x[i] * x[i];
+    for (uint32_t d = 1; d <= c->n_stages; d++) {
+        grq_codes_decode(c, row, d, y);
+        error[d - 1] = 0;
+        for (uint32_t i = 0; i < c->row_dim; i++) error[d - 1] += ((double)x[i] - y[i]) * ((double)x[i] - y[i]);
+    }
+    return energy;
+}
+
+grq_status grq_codes_distortion(const grq_codes *c, const float *table, uint64_t n_rows, uint32_t row_dim, grq_distortion *out,
+                                grq_error *err)
+{
+    if (n_rows != c->n_rows || row_dim != c->row_dim)
+        return grq_fail(err, GRQ_E_DATA, "the codes hold %" PRIu64 " rows of %u values, the table %" PRIu64 " of %u", c->n_rows, c->row_dim,
+                        n_rows, row_dim);
+    float *y = malloc(row_dim * sizeof *y);
+    if (!y) return grq_fail(err, GRQ_E_NOMEM, "no memory for a row of %u values", row_dim);
+    *out = (grq_distortion){ .n_rows = n_rows };
+    grq_status st = GRQ_OK;
+    for (uint64_t r = 0; st == GRQ_OK && r < n_rows; r++) {
+        double error[GRQ_MAX_STAGES];
+        const float *x = table + r * row_dim;
+        const uint32_t bad = grq_first_not_finite(x, row_dim);
+        if (bad < row_dim) {
+            st = grq_fail(err, GRQ_E_DATA, "the table's row %" PRIu64 ", column %u is %g", r, bad, (double)x[bad]);
+            break;
+        }
+        const double energy = row_errors(c, x, r, y, error);
+        if (!(energy > 0)) {
+            out->n_zero_rows++;
+            continue;
+        }
+        for (uint32_t d = 0; d < c->n_stages; d++) out->relative_mse[d] += error[d] / energy;
+    }
+    for (uint32_t d = 0; d < GRQ_MAX_STAGES; d++)
+        out->relative_mse[d] = d < c->n_stages && n_rows > out->n_zero_rows ? out->relative_mse[d] / (double)(n_rows - out->n_zero_rows) : NAN;
+    free(y);
+    return st;
+}

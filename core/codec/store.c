@@ -1,0 +1,142 @@
+/* Coded tables as files: safetensors with one code plane and one side plane per stage (docs/format.md). */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "codec_internal.h"
+
+static const char FORMAT[] = "gaterq-codes-1";
+
+/* ---- writing ---- */
+
+grq_status grq_codes_save(const grq_codes *c, const char *path, grq_error *err)
+{
+    grq_tensor tensors[2 * GRQ_MAX_STAGES];
+    char names[2 * GRQ_MAX_STAGES][32], layer[16], rows[24], dim[16], stages[16];
+    /* Code planes first: their sizes are multiples of 64 bytes for usual row widths, so that each plane starts aligned. */
+    for (uint32_t k = 0; k < c->n_stages; k++) {
+        grq_tensor *code = &tensors[k], *side = &tensors[c->n_stages + k];
+        snprintf(names[k], sizeof names[k], "stage%u.code", k + 1);
+        snprintf(names[c->n_stages + k], sizeof names[k], "stage%u.scale", k + 1);
+        *code = (grq_tensor){ .name = names[k], .dtype = GRQ_U8, .rank = 2, .shape = { c->n_rows, c->code_bytes },
+                              .n_bytes = c->n_rows * c->code_bytes, .data = c->code[k] };
+        *side = (grq_tensor){ .name = names[c->n_stages + k], .dtype = GRQ_F16, .rank = 1, .shape = { c->n_rows },
+                              .n_bytes = c->n_rows * sizeof(uint16_t), .data = c->side[k] };
+    }
+    snprintf(layer, sizeof layer, "%u", c->origin.layer);
+    snprintf(rows, sizeof rows, "%" PRIu64, c->n_rows);
+    snprintf(dim, sizeof dim, "%u", c->row_dim);
+    snprintf(stages, sizeof stages, "%u", c->n_stages);
+    const grq_metadata metadata[] = {
+        { "format", FORMAT }, { "family", c->origin.family }, { "layer", layer }, { "encoder", c->encoder->name },
+        { "scale_rule", c->encoder->scale_rule }, { "rows", rows }, { "row_dim", dim }, { "stages", stages }, { "exp_tab", "0" },
+        { "source", c->origin.source }, { "source_sha256", c->origin.source_sha256 },
+    };
+    return grq_safetensors_write(path, tensors, 2 * c->n_stages, metadata, sizeof metadata / sizeof *metadata, err);
+}
+
+/* ---- reading ---- */
+
+static grq_status metadata_text(const grq_safetensors *file, const char *key, const char **out, grq_error *err)
+{
+    *out = grq_safetensors_metadata(file, key);
+    if (*out) return GRQ_OK;
+    return grq_fail(err, GRQ_E_DATA, "%s: no metadata \"%s\": not a coded table of gaterq", grq_safetensors_path(file), key);
+}
+
+static grq_status metadata_number(const grq_safetensors *file, const char *key, uint64_t min, uint64_t max, uint64_t *out, grq_error *err)
+{
+    const char *text;
+    char *end;
+    const grq_status st = metadata_text(file, key, &text, err);
+    if (st != GRQ_OK) return st;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || *out < min || *out > max)
+        return grq_fail(err, GRQ_E_DATA, "%s: metadata \"%s\" is \"%.60s\", not %" PRIu64 " to %" PRIu64, grq_safetensors_path(file), key, text,
+                        min, max);
+    return GRQ_OK;
+}
+
+/* A scale is a finite FP16 number with sign bit 0. */
+static grq_status check_scales(const grq_codes *c, const char *path, uint32_t stage, grq_error *err)
+{
+    for (uint64_t r = 0; r < c->n_rows; r++) {
+        const uint16_t word = grq_side_word(c, stage, r);
+        if (word >= 0x7C00)
+            return grq_fail(err, GRQ_E_DATA, "%s: stage%u.scale, row %" PRIu64 " is 0x%04X: negative, infinite or NaN", path, stage + 1, r, word);
+    }
+    return GRQ_OK;
+}
+
+static grq_status map_planes(grq_codes *c, const grq_safetensors *file, grq_error *err)
+{
+    const uint64_t code_shape[] = { c->n_rows, c->code_bytes }, side_shape[] = { c->n_rows };
+    grq_status st = GRQ_OK;
+    if (grq_safetensors_count(file) != 2 * c->n_stages)
+        return grq_fail(err, GRQ_E_DATA, "%s: %zu tensors; %u stages have %u", grq_safetensors_path(file), grq_safetensors_count(file),
+                        c->n_stages, 2 * c->n_stages);
+    for (uint32_t k = 0; st == GRQ_OK && k < c->n_stages; k++) {
+        char name[32];
+        const grq_tensor *code, *side;
+        snprintf(name, sizeof name, "stage%u.code", k + 1);
+        st = grq_safetensors_get(file, name, GRQ_U8, 2, code_shape, &code, err);
+        snprintf(name, sizeof name, "stage%u.scale", k + 1);
+        if (st == GRQ_OK) st = grq_safetensors_get(file, name, GRQ_F16, 1, side_shape, &side, err);
+        if (st != GRQ_OK) break;
+        c->code[k] = code->data;
+        c->side[k] = side->data;
+        st = check_scales(c, grq_safetensors_path(file), k, err);
+    }
+    return st;
+}
+
+/* What the metadata says, into an object without planes. */
+static grq_status read_metadata(const grq_safetensors *file, grq_codes **out, grq_error *err)
+{
+    const char *format, *name, *exp_tab;
+    const grq_encoder *encoder;
+    uint64_t rows, dim, stages, layer;
+    grq_codes_origin origin;
+    grq_status st = metadata_text(file, "format", &format, err);
+    if (st == GRQ_OK && strcmp(format, FORMAT))
+        st = grq_fail(err, GRQ_E_DATA, "%s: format \"%.60s\"; this program reads %s", grq_safetensors_path(file), format, FORMAT);
+    if (st == GRQ_OK) st = metadata_text(file, "encoder", &name, err);
+    if (st == GRQ_OK && grq_encoder_find(name, &encoder, err) != GRQ_OK) {
+        st = GRQ_E_DATA;
+        grq_fail(err, st, "%s: %s", grq_safetensors_path(file), err ? err->message : "");
+    }
+    if (st == GRQ_OK) st = metadata_text(file, "exp_tab", &exp_tab, err);
+    if (st == GRQ_OK && strcmp(exp_tab, "0"))
+        st = grq_fail(err, GRQ_E_DATA, "%s: exp_tab \"%.20s\"; only 0 can be read", grq_safetensors_path(file), exp_tab);
+    if (st == GRQ_OK) st = metadata_number(file, "rows", 1, INT64_MAX / 65536, &rows, err);
+    if (st == GRQ_OK) st = metadata_number(file, "row_dim", 1, 65536, &dim, err);
+    if (st == GRQ_OK) st = metadata_number(file, "stages", 1, GRQ_MAX_STAGES, &stages, err);
+    if (st == GRQ_OK) st = metadata_number(file, "layer", 0, UINT32_MAX, &layer, err);
+    if (st == GRQ_OK) st = metadata_text(file, "family", &origin.family, err);
+    if (st == GRQ_OK) st = metadata_text(file, "source", &origin.source, err);
+    if (st == GRQ_OK) st = metadata_text(file, "source_sha256", &origin.source_sha256, err);
+    if (st != GRQ_OK) return st;
+    origin.layer = (uint32_t)layer;
+    return grq_codes_new(encoder, rows, (uint32_t)dim, (uint32_t)stages, &origin, out, err);
+}
+
+grq_status grq_codes_open(const char *path, grq_codes **out, grq_error *err)
+{
+    grq_safetensors *file = NULL;
+    grq_codes *c = NULL;
+    *out = NULL;
+    grq_status st = grq_safetensors_open(path, &file, err);
+    if (st != GRQ_OK) return st;
+    st = read_metadata(file, &c, err);
+    if (st == GRQ_OK) st = map_planes(c, file, err);
+    if (st != GRQ_OK) {
+        grq_codes_close(c);
+        grq_safetensors_close(file);
+        return st;
+    }
+    c->file = file;
+    *out = c;
+    return GRQ_OK;
+}

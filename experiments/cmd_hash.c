@@ -1,0 +1,133 @@
+/* gaterq hash: row numbers of every n-gram that ends at each position. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "gaterq/file.h"
+#include "gaterq/hash.h"
+
+typedef struct {
+    const char *family, *ids, *tokens, *token_map;
+    uint64_t layer;
+} hash_options;
+
+/* Whole numbers separated by any of `separators`; -1 is allowed. The caller frees *ids. */
+static grq_status parse_ids(const char *where, const char *text, const char *separators, int32_t **ids, size_t *n, grq_error *err)
+{
+    size_t room = 0;
+    *ids = NULL;
+    *n = 0;
+    for (const char *p = text;;) {
+        p += strspn(p, " \t\r");
+        if (!*p && *n) return GRQ_OK;
+        char *end;
+        errno = 0;
+        const long value = strtol(p, &end, 10);
+        const char *after = end + strspn(end, " \t\r");
+        if (end == p || errno || value < GRQ_DEAD || value > INT32_MAX || (*after && !strchr(separators, *after)))
+            return grq_fail(err, GRQ_E_USAGE, "%s: id number %zu, \"%.20s\", is no token id (0 to 2^31-1, or -1)", where, *n + 1, p);
+        if (*n == room) {
+            room = room ? 2 * room : 256;
+            int32_t *larger = realloc(*ids, room * sizeof **ids);
+            if (!larger) return grq_fail(err, GRQ_E_NOMEM, "%s: no memory for its ids", where);
+            *ids = larger;
+        }
+        (*ids)[(*n)++] = (int32_t)value;
+        if (!*after) return GRQ_OK;
+        p = after + 1;
+    }
+}
+
+/* Raw ids become compressed ids: a file of little-endian int32, one per raw id. */
+static grq_status map_ids(const char *path, int32_t *ids, size_t n, grq_error *err)
+{
+    char *bytes;
+    size_t n_bytes;
+    grq_status st = grq_file_read(path, 1 << 30, &bytes, &n_bytes, err);
+    if (st != GRQ_OK) return st;
+    if (n_bytes == 0 || n_bytes % 4) st = grq_fail(err, GRQ_E_DATA, "%s: %zu bytes are no list of 32-bit ids", path, n_bytes);
+    for (size_t i = 0; st == GRQ_OK && i < n; i++) {
+        if (ids[i] == GRQ_DEAD) continue;
+        if ((size_t)ids[i] >= n_bytes / 4)
+            st = grq_fail(err, GRQ_E_USAGE, "position %zu: raw id %" PRId32 " is not in %s, which maps %zu ids", i, ids[i], path, n_bytes / 4);
+        else memcpy(&ids[i], bytes + 4 * (size_t)ids[i], 4);
+    }
+    free(bytes);
+    return st;
+}
+
+static grq_status read_ids(const hash_options *o, int32_t **ids, size_t *n, grq_error *err)
+{
+    *ids = NULL;
+    if ((o->ids != NULL) == (o->tokens != NULL)) return grq_fail(err, GRQ_E_USAGE, "give either --ids or --tokens");
+    grq_status st;
+    if (o->ids) {
+        st = parse_ids("--ids", o->ids, ",", ids, n, err);
+    } else {
+        char *text;
+        size_t n_bytes;
+        st = grq_file_read(o->tokens, 0, &text, &n_bytes, err);
+        if (st != GRQ_OK) return st;
+        st = parse_ids(o->tokens, text, "\n", ids, n, err);
+        free(text);
+    }
+    return st == GRQ_OK && o->token_map ? map_ids(o->token_map, *ids, *n, err) : st;
+}
+
+static void print_rows(tool_context *tool, const grq_geometry *g, const int64_t *rows, size_t n)
+{
+    grq_json_begin_array(tool->result, "rows");
+    for (size_t p = 0; p < n; p++) {
+        grq_json_begin_array(tool->result, NULL);
+        if (!tool->json) printf("%zu:", p);
+        for (uint32_t c = 0; c < g->n_columns; c++) {
+            grq_json_put_i64(tool->result, NULL, rows[p * g->n_columns + c]);
+            if (!tool->json) printf(" %" PRId64, rows[p * g->n_columns + c]);
+        }
+        if (!tool->json) printf("\n");
+        grq_json_end_array(tool->result);
+    }
+    grq_json_end_array(tool->result);
+}
+
+grq_status cmd_hash(tool_context *tool, int argc, char **argv, grq_error *err)
+{
+    hash_options o = { .family = "deepseek-v41" };
+    const tool_option options[] = {
+        { "family", "NAME", "memory family [deepseek-v41]", TOOL_TEXT, &o.family, false, 0, 0 },
+        { "layer", "L", "0-based decoder layer", TOOL_U64, &o.layer, true, 0, 100000 },
+        { "ids", "LIST", "compressed ids, separated by commas; -1 is a position that is not text", TOOL_TEXT, &o.ids, false, 0, 0 },
+        { "tokens", "FILE", "ids in a text file, one a line", TOOL_TEXT, &o.tokens, false, 0, 0 },
+        { "token-map", "FILE", "raw to compressed ids (little-endian int32 each); the ids given are raw", TOOL_TEXT, &o.token_map, false, 0, 0 },
+    };
+    const tool_command command = {
+        .name = "hash", .usage = "--family F --layer L (--ids \"1,2,-1,3\" | --tokens FILE) [--token-map FILE]",
+        .summary = "Row numbers of every n-gram that ends at each position.",
+        .details = "Example: gaterq hash --family deepseek-v41 --layer 1 --ids 0,3", .options = options, .n_options = TOOL_COUNT(options),
+    };
+    bool done;
+    grq_status st = tool_parse(tool, &command, argc, argv, &done, err);
+    if (st != GRQ_OK || done) return st;
+    grq_geometry g;
+    uint32_t layer;
+    int32_t *ids = NULL;
+    int64_t *rows = NULL;
+    size_t n = 0;
+    grq_hash_state state;
+    st = grq_geometry_family(o.family, &g, err);
+    if (st == GRQ_OK) st = grq_geometry_layer_index(&g, (uint32_t)o.layer, &layer, err);
+    if (st == GRQ_OK) st = read_ids(&o, &ids, &n, err);
+    if (st == GRQ_OK) {
+        rows = malloc(n * g.n_columns * sizeof *rows);
+        if (!rows) st = grq_fail(err, GRQ_E_NOMEM, "no memory for the rows of %zu positions", n);
+    }
+    grq_hash_start(&state);
+    if (st == GRQ_OK) st = grq_hash_rows(&g, layer, &state, ids, n, rows, err);
+    if (st == GRQ_OK) print_rows(tool, &g, rows, n);
+    free(rows);
+    free(ids);
+    return st;
+}
