@@ -8,7 +8,7 @@
 #include "shared/simd.h"
 
 static const float EPS = 1e-9f;
-enum { CHUNK = 8192 };
+enum { CHUNK = 4096 }; /* a chunk of every shard's gradient stays in the second-level cache */
 
 static size_t list_chunks(const lm_layout *layout, lm_adam_chunk *out)
 {
@@ -81,8 +81,10 @@ void lm_adamw_free(lm_adamw *adam)
 static GRQ_SIMD double add_all(float *const *gradients, size_t n_gradients, size_t at, size_t n)
 {
     float *sum = gradients[0] + at;
-    for (size_t k = 1; k < n_gradients; k++)
+    for (size_t k = 1; k < n_gradients; k++) {
         for (size_t i = 0; i < n; i++) sum[i] += gradients[k][at + i];
+        memset(gradients[k] + at, 0, n * sizeof *sum);
+    }
     double lanes[GRQ_LANES] = { 0 }, total = 0;
     size_t i = 0;
     for (; i + GRQ_LANES <= n; i += GRQ_LANES)
@@ -116,14 +118,13 @@ static GRQ_SIMD void update(const lm_adamw *adam, const lm_adam_step *step, floa
     }
 }
 
-void lm_adamw_dense(const lm_adamw *adam, uint64_t step, float scale, float *const *gradients, size_t n_gradients,
-                    uint32_t n_threads)
+void lm_adamw_dense(const lm_adamw *adam, uint64_t step, float scale, float *gradient, uint32_t n_threads)
 {
     const lm_adam_step *s = &adam->steps[step];
 #pragma omp parallel for num_threads(n_threads) schedule(static)
     for (size_t c = 0; c < adam->n_chunks; c++) {
         const lm_adam_chunk chunk = adam->chunks[c];
-        update(adam, s, chunk.decays ? 1 - s->decay : 1, scale, chunk.at, chunk.n, gradients[0] + chunk.at);
-        for (size_t k = 0; k < n_gradients; k++) memset(gradients[k] + chunk.at, 0, chunk.n * sizeof **gradients);
+        update(adam, s, chunk.decays ? 1 - s->decay : 1, scale, chunk.at, chunk.n, gradient + chunk.at);
+        memset(gradient + chunk.at, 0, chunk.n * sizeof *gradient);
     }
 }

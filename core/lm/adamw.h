@@ -43,11 +43,11 @@ grq_status lm_adamw_new(const lm_layout *layout, float *weights, const grq_train
                         lm_adamw *out, grq_error *err);
 void lm_adamw_free(lm_adamw *adam);
 
-/* Adds gradients[1..] to gradients[0] (all (layout->n_dense)), in that order, and returns the norm of the sum. */
+/* Adds gradients[1..] to gradients[0] (all (layout->n_dense)), in that order, clears them, and returns the norm of the
+ * sum. */
 double lm_adamw_sum(const lm_adamw *adam, float *const *gradients, size_t n_gradients, uint32_t n_threads);
-/* Step `step` with the summed gradient times `scale`; every gradient is cleared. */
-void lm_adamw_dense(const lm_adamw *adam, uint64_t step, float scale, float *const *gradients, size_t n_gradients,
-                    uint32_t n_threads);
+/* Step `step` with the summed gradient times `scale`; the gradient is cleared. */
+void lm_adamw_dense(const lm_adamw *adam, uint64_t step, float scale, float *gradient, uint32_t n_threads);
 
 /* Brings the rows that `batch` reads, or all rows, to the state before step `step`. */
 void lm_adamw_catch_up(const lm_adamw *adam, uint64_t step, const lm_batch *batch, uint32_t n_threads);

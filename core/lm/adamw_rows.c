@@ -21,6 +21,19 @@ static inline __attribute__((always_inline)) void row_step(const lm_adamw *adam,
     }
 }
 
+enum { AHEAD = 6 }; /* look-ups of a column whose rows are fetched early: they lie anywhere in memory */
+
+static void prefetch_row(const lm_adamw *adam, uint32_t layer, size_t row)
+{
+    enum { LINE = 16 };
+    const size_t n = adam->layout->shape->memory.row_dim, at = adam->layout->memory[layer].table + row * n;
+    for (size_t i = 0; i < n; i += LINE) {
+        __builtin_prefetch(adam->first + at + i);
+        __builtin_prefetch(adam->second + at + i);
+        __builtin_prefetch(adam->weights + at + i);
+    }
+}
+
 /* A row that was never read: steps without a gradient change nothing. */
 static bool is_at_rest(const lm_adamw *adam, size_t at, size_t n)
 {
@@ -49,8 +62,11 @@ void lm_adamw_catch_up(const lm_adamw *adam, uint64_t step, const lm_batch *batc
 #pragma omp parallel for num_threads(n_threads) schedule(dynamic) collapse(2)
     for (uint32_t layer = 0; layer < g->n_layers; layer++)
         for (size_t c = 0; c < n_columns; c++)
-            for (size_t t = 0; t < n; t++)
-                catch_up_row(adam, layer, (size_t)batch->rows[layer][t * n_columns + c], step);
+            for (size_t t = 0; t < n; t++) {
+                const int64_t *row = batch->rows[layer] + t * n_columns + c;
+                if (t + AHEAD < n) prefetch_row(adam, layer, (size_t)row[AHEAD * n_columns]);
+                catch_up_row(adam, layer, (size_t)*row, step);
+            }
 }
 
 void lm_adamw_catch_up_all(const lm_adamw *adam, uint64_t step, uint32_t n_threads)
@@ -88,6 +104,7 @@ static GRQ_SIMD void step_column(const lm_adamw *adam, uint64_t step, const lm_b
     const size_t n = batch->n_sequences * batch->window, dim = g->row_dim;
     for (size_t t = 0; t < n; t++) {
         const size_t look_up = t * g->n_columns + column, row = (size_t)batch->rows[layer][look_up];
+        if (t + AHEAD < n) prefetch_row(adam, layer, (size_t)batch->rows[layer][look_up + AHEAD * g->n_columns]);
         if (adam->reader[layer][row] != t) continue;
         row_step(adam, &adam->steps[step], adam->layout->memory[layer].table + row * dim, dim,
                  batch->lookups[layer] + look_up * dim);

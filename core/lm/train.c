@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "gaterq/blas.h"
 #include "gaterq/file.h"
@@ -168,7 +167,7 @@ static grq_status train_step(lm_trainer *t, grq_error *err)
                         "training diverged at step %" PRIu64 " of %" PRIu64 ": loss %g, gradient norm %g; lower train.learning_rate",
                         t->step + 1, t->n_steps, loss, norm);
     const float scale = norm > t->config->clip ? (float)(t->config->clip / norm) : 1;
-    lm_adamw_dense(&t->adam, t->step, scale, t->gradients, n_shards, t->n_threads);
+    lm_adamw_dense(&t->adam, t->step, scale, t->gradients[0], t->n_threads);
     lm_adamw_rows(&t->adam, t->step, &t->batch, t->n_threads);
     t->loss_mean = t->step == 0 ? loss : 0.98 * t->loss_mean + 0.02 * loss;
     t->step++;
@@ -187,31 +186,32 @@ static grq_status report(const lm_trainer *t, const grq_progress *progress, grq_
     return grq_progress_step(progress, "training", t->step * per_step, t->n_steps * per_step, "tokens", detail, err);
 }
 
-static grq_status save_checkpoint(lm_trainer *t, const char *path, grq_error *err)
+/* Asks once per step whether to stop, so that nobody waits; draws about twice a second. */
+static grq_status tell(const lm_trainer *t, const grq_progress *progress, double *told, grq_error *err)
 {
-    lm_adamw_catch_up_all(&t->adam, t->step, t->n_threads);
-    return lm_checkpoint_write(t, path, err);
+    const bool finished = t->step == t->n_steps;
+    if (finished || now() - *told >= 0.5) {
+        *told = now();
+        const grq_status st = report(t, progress, err);
+        return finished ? GRQ_OK : st; /* too late to stop */
+    }
+    if (progress && progress->stop_requested && progress->stop_requested(progress->context))
+        return grq_fail(err, GRQ_E_INTERRUPTED, "training: interrupted");
+    return GRQ_OK;
 }
 
-/* Whether the user wants to stop is asked at every step, so that nobody waits; drawing twice a second is enough. */
 static grq_status run(lm_trainer *t, const char *checkpoint, double checkpoint_seconds, const grq_progress *progress,
                       grq_error *err)
 {
-    double reported = 0, saved = now();
+    double told = 0, saved = now();
     grq_status st = GRQ_OK;
     while (t->step < t->n_steps && st == GRQ_OK) {
         st = train_step(t, err);
-        if (st != GRQ_OK) return st;
-        const double time = now();
-        const bool stop = progress && progress->stop_requested && progress->stop_requested(progress->context) &&
-                          t->step < t->n_steps;
-        if (!stop && checkpoint && time - saved >= checkpoint_seconds && t->step < t->n_steps) {
-            st = save_checkpoint(t, checkpoint, err);
+        if (st == GRQ_OK) st = tell(t, progress, &told, err);
+        if (st == GRQ_OK && checkpoint && now() - saved >= checkpoint_seconds && t->step < t->n_steps) {
+            lm_adamw_catch_up_all(&t->adam, t->step, t->n_threads);
+            st = lm_checkpoint_write(t, checkpoint, err);
             saved = now();
-        }
-        if (st == GRQ_OK && (stop || time - reported >= 0.5 || t->step == t->n_steps)) {
-            st = report(t, progress, err);
-            reported = time;
         }
     }
     return st;
@@ -235,7 +235,6 @@ grq_status grq_train(grq_model *model, const grq_train_config *config, const int
         if (lm_checkpoint_write(&t, checkpoint, &failed) != GRQ_OK)
             st = grq_fail(err, failed.status, "interrupted, and no checkpoint was written: %s", failed.message);
     }
-    if (st == GRQ_OK && checkpoint && grq_file_exists(checkpoint)) unlink(checkpoint);
     result->steps = t.step;
     result->n_tokens = t.step * config->batch * config->window;
     result->loss = t.loss_mean;
