@@ -182,7 +182,7 @@ static grq_status write_reader(const accuracy_table *t, const accuracy_reader *r
     write_usage(t, r, w);
     grq_status st = GRQ_OK;
     if (one && two && r->config.mode == GRQ_READ_POLICY) {
-        grq_interval share;
+        grq_interval share = { 0 };
         st = recovered_share(t, cluster, n_clusters, r->correct, one->correct, two->correct, &share, err);
         if (st == GRQ_OK) write_interval("recovered", share, w);
     }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -191,6 +192,9 @@ static grq_status draw_figures(report *r, grq_json_node *variants, grq_error *er
     static const char *const names[] = { "accuracy-per-ordering", "captured-against-budget", "gate-against-frequency" };
     char *figures = grq_path_join(r->folder, "figures");
     grq_status st = figures ? grq_make_directories(figures, err) : grq_fail(err, GRQ_E_NOMEM, "no memory for a path");
+    char *log = st == GRQ_OK ? grq_path_join(figures, "gnuplot.log") : NULL;
+    struct stat said;
+    if (log) unlink(log); /* complaints of an earlier report */
     free(figures);
     r->figures = true;
     for (size_t i = 0; st == GRQ_OK && i < grq_json_count(variants); i++) {
@@ -205,6 +209,8 @@ static grq_status draw_figures(report *r, grq_json_node *variants, grq_error *er
                 r->figures = false;
             }
     }
+    if (log && stat(log, &said) == 0 && said.st_size == 0) unlink(log); /* nothing to complain about */
+    free(log);
     return st;
 }
 

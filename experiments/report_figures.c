@@ -95,10 +95,11 @@ static unsigned bin_of(uint64_t count)
     return bin < N_BINS ? bin : N_BINS - 1;
 }
 
-/* One block: the look-ups of one layer and order, binned. energies (room for all of them) is scratch. */
-static void write_block(FILE *to, const grq_trace *trace, const grq_trace_layer *layer, unsigned order, float *energies)
+/* One block (`first`: of the file): the look-ups of one layer and order, binned. energies (room for all of them) is scratch. */
+static void write_block(FILE *to, bool first, const grq_trace *trace, const grq_trace_layer *layer, unsigned order, float *energies)
 {
-    fprintf(to, "\"layer %u, %u-grams\"\n", layer->layer, order);
+    if (!first) fprintf(to, "\n\n"); /* what gnuplot calls an index */
+    fprintf(to, "\"layer %u: %u-grams\"\n", layer->layer, order);
     for (unsigned bin = 0; bin < N_BINS; bin++) {
         size_t n = 0;
         double sum = 0;
@@ -112,13 +113,13 @@ static void write_block(FILE *to, const grq_trace *trace, const grq_trace_layer 
         fprintf(to, "%u,%u,%.1f,%zu,%.6f,%.6f,%.6f\n", layer->layer, order, bin ? (double)((uint64_t)1 << (bin - 1)) : 0.5, n,
                 sum / (double)n, (double)energies[n / 4], (double)energies[3 * n / 4]);
     }
-    fprintf(to, "\n\n");
 }
 
 static grq_status frequency_csv(const char *folder, const char *variant, grq_error *err)
 {
     char path[4096];
     grq_trace trace;
+    unsigned first_order = 0;
     grq_outfile *file = NULL;
     if (snprintf(path, sizeof path, "%s/%s/text.h5", folder, variant) >= (int)sizeof path)
         return grq_fail(err, GRQ_E_USAGE, "%s: the path is too long", folder);
@@ -132,7 +133,8 @@ static grq_status frequency_csv(const char *folder, const char *variant, grq_err
         for (unsigned order = 2; st == GRQ_OK && order <= GRQ_MAX_ORDER; order++) {
             bool any = false;
             for (uint32_t c = 0; trace.n_positions && c < layer->n_columns; c++) any |= layer->order[c] == order;
-            if (any) write_block(grq_outfile_stream(file), &trace, layer, order, energies);
+            if (any && first_order == 0) first_order = order;
+            if (any) write_block(grq_outfile_stream(file), l == 0 && order == first_order, &trace, layer, order, energies);
         }
         free(energies);
     }

@@ -102,7 +102,7 @@ static grq_status open_tensor(input_table *t, const char *tensor, grq_error *err
 grq_status input_table_open(const char *name, input_table *out, grq_error *err)
 {
     char path[4096];
-    const char *tensor;
+    const char *tensor = NULL;
     *out = (input_table){ 0 };
     grq_status st = split_name(name, path, sizeof path, &tensor, err);
     if (st == GRQ_OK) st = grq_safetensors_open(path, &out->file, err);

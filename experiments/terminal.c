@@ -39,9 +39,9 @@ static int asked_to_stop(void *context)
 
 static void format_count(char *to, size_t room, double n)
 {
-    if (n >= 1e9) snprintf(to, room, "%.2f G", n * 1e-9);
-    else if (n >= 1e6) snprintf(to, room, "%.2f M", n * 1e-6);
-    else if (n >= 1e4) snprintf(to, room, "%.1f k", n * 1e-3);
+    if (n >= 1e9) snprintf(to, room, "%.2f G ", n * 1e-9);
+    else if (n >= 1e6) snprintf(to, room, "%.2f M ", n * 1e-6);
+    else if (n >= 1e4) snprintf(to, room, "%.1f k ", n * 1e-3);
     else snprintf(to, room, "%.0f ", n);
 }
 
@@ -60,8 +60,8 @@ static void draw(const char *stage, uint64_t done, uint64_t total, const char *u
     format_count(n_total, sizeof n_total, (double)total);
     format_count(rate, sizeof rate, per_second);
     if (per_second > 0) format_time(left, sizeof left, (double)(total - done) / per_second);
-    fprintf(stderr, "%s%s  %3.0f %%  %sof %s%s  %s/s  %s left%s%s%s", line.on_terminal ? "\r\033[K" : "", stage,
-            total ? 100.0 * (double)done / (double)total : 100.0, n_done, n_total, unit, rate, left, detail ? "  " : "",
+    fprintf(stderr, "%s%s  %3.0f %%  %sof %s%s  %s%s/s  %s left%s%s%s", line.on_terminal ? "\r\033[K" : "", stage,
+            total ? 100.0 * (double)done / (double)total : 100.0, n_done, n_total, unit, rate, unit, left, detail ? "  " : "",
             detail ? detail : "", line.on_terminal ? "" : "\n");
     fflush(stderr);
     line.line_open = line.on_terminal;

@@ -12,4 +12,4 @@ set yrange [0:100]
 set grid ytics
 unset key
 plot file using 0:(100 * $2):xtic(1) skip 1 with boxes lc rgb "#0072B2", \
-     file using 0:(100 * $2):(100 * $3):(100 * $4) skip 1 with yerrorbars lc rgb "#222222" lw 1.5 pt 0
+     file using 0:(100 * $3):(0):(100 * ($4 - $3)) skip 1 with vectors nohead lc rgb "#222222" lw 2

@@ -11,6 +11,6 @@ set logscale x 2
 set format x "%.0f"
 stats file using 5 nooutput
 n = STATS_blocks
-set key outside right top title "layer, order"
+set key outside right top
 plot for [i = 0:n-1] file index i using 3:6:7 with filledcurves fs transparent solid 0.10 lc rgb (word("#0072B2 #D55E00 #009E73 #CC79A7 #56B4E9 #E69F00", i % 6 + 1)) notitle, \
      for [i = 0:n-1] file index i using 3:5 with linespoints ls (i % 6 + 1) title columnheader(1)
