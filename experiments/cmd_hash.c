@@ -14,29 +14,27 @@ typedef struct {
     uint64_t layer;
 } hash_options;
 
-/* Whole numbers separated by any of `separators`; -1 is allowed. The caller frees *ids. */
-static grq_status parse_ids(const char *where, const char *text, const char *separators, int32_t **ids, size_t *n, grq_error *err)
+/* One id per field, 0 to 2^31-1 or -1, with blanks allowed around it; fields end at `separator`. The last one may end with
+ * it too when `ends_lines`, as a text file does. The caller frees *ids. */
+static grq_status parse_ids(const char *where, const char *text, char separator, bool ends_lines, int32_t **ids, size_t *n,
+                            grq_error *err)
 {
-    size_t room = 0;
-    *ids = NULL;
+    size_t room = 1;
+    for (const char *p = text; *p; p++) room += *p == separator;
     *n = 0;
+    *ids = malloc(room * sizeof **ids);
+    if (!*ids) return grq_fail(err, GRQ_E_NOMEM, "%s: no memory for its ids", where);
     for (const char *p = text;;) {
         p += strspn(p, " \t\r");
-        if (!*p && *n) return GRQ_OK;
         char *end;
         errno = 0;
         const long value = strtol(p, &end, 10);
-        const char *after = end + strspn(end, " \t\r");
-        if (end == p || errno || value < GRQ_DEAD || value > INT32_MAX || (*after && !strchr(separators, *after)))
+        const char *const after = end + strspn(end, " \t\r");
+        const bool number = *p == '-' || (*p >= '0' && *p <= '9');
+        if (!number || end == p || errno || value < GRQ_DEAD || value > INT32_MAX || (*after && *after != separator))
             return grq_fail(err, GRQ_E_USAGE, "%s: id number %zu, \"%.20s\", is no token id (0 to 2^31-1, or -1)", where, *n + 1, p);
-        if (*n == room) {
-            room = room ? 2 * room : 256;
-            int32_t *larger = realloc(*ids, room * sizeof **ids);
-            if (!larger) return grq_fail(err, GRQ_E_NOMEM, "%s: no memory for its ids", where);
-            *ids = larger;
-        }
         (*ids)[(*n)++] = (int32_t)value;
-        if (!*after) return GRQ_OK;
+        if (!*after || (ends_lines && !after[1])) return GRQ_OK;
         p = after + 1;
     }
 }
@@ -65,13 +63,14 @@ static grq_status read_ids(const hash_options *o, int32_t **ids, size_t *n, grq_
     if ((o->ids != NULL) == (o->tokens != NULL)) return grq_fail(err, GRQ_E_USAGE, "give either --ids or --tokens");
     grq_status st;
     if (o->ids) {
-        st = parse_ids("--ids", o->ids, ",", ids, n, err);
+        st = parse_ids("--ids", o->ids, ',', false, ids, n, err);
     } else {
         char *text;
         size_t n_bytes;
         st = grq_file_read(o->tokens, 0, &text, &n_bytes, err);
         if (st != GRQ_OK) return st;
-        st = parse_ids(o->tokens, text, "\n", ids, n, err);
+        if (strlen(text) != n_bytes) st = grq_fail(err, GRQ_E_DATA, "%s: byte %zu is 0: not a text file", o->tokens, strlen(text));
+        else st = parse_ids(o->tokens, text, '\n', true, ids, n, err);
         free(text);
     }
     return st == GRQ_OK && o->token_map ? map_ids(o->token_map, *ids, *n, err) : st;

@@ -36,7 +36,7 @@ static grq_status read_config(const train_options *o, const grq_world *world, gr
     if (st == GRQ_OK) st = grq_train_config_read(train, config, err);
     if (st == GRQ_OK && !isnan(o->gate_cost)) config->gate_cost = o->gate_cost;
     grq_json_close(document);
-    return st;
+    return grq_config_status(st, err);
 }
 
 /* The config text goes into the model file whole, so that a model alone says what it is and which world it knows. */

@@ -43,7 +43,7 @@ char *input_root(const char *config_path)
 static grq_status world_of(grq_json *document, const char *config_path, grq_world **out, grq_error *err)
 {
     grq_json_node *world;
-    grq_status st = grq_json_object(grq_json_root(document), "world", &world, err);
+    grq_status st = grq_config_status(grq_json_object(grq_json_root(document), "world", &world, err), err);
     if (st != GRQ_OK) return st;
     char *root = input_root(config_path);
     if (!root) return grq_fail(err, GRQ_E_NOMEM, "no memory for a path");
@@ -58,7 +58,7 @@ grq_status input_world(const char *config_path, const grq_model *model, grq_worl
     grq_json *document = NULL;
     grq_status st;
     if (config_path) {
-        st = grq_json_open(config_path, &document, err);
+        st = grq_config_status(grq_json_open(config_path, &document, err), err);
     } else {
         const char *text = grq_model_metadata(model, INPUT_CONFIG_KEY);
         if (!text)

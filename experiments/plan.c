@@ -246,7 +246,7 @@ grq_status plan_read(const char *config_path, const char *folder, plan *p, grq_e
     if (st == GRQ_OK) st = grq_json_finish(root, err);
     grq_json_close(document);
     if (st != GRQ_OK) plan_free(p);
-    return st;
+    return grq_config_status(st, err);
 }
 
 void plan_free(plan *p)

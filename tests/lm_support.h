@@ -19,7 +19,7 @@ static inline grq_model_shape lm_make_shape(lm_test_shape given)
     grq_model_shape shape = {
         .vocab_size = given.vocab_size, .width = given.width, .n_blocks = given.n_blocks, .n_heads = given.n_heads,
         .mlp_width = given.mlp_width, .norm_eps = 1e-6,
-        .memory = { .family = "miniature", .n_layers = given.n_blocks > 2 ? 2 : 1, .layer_ids = { 1, 2 }, .min_order = 2,
+        .memory = { .family = "miniature", .n_layers = given.n_blocks > 2 ? 2 : 1, .layer_ids = { 1, given.n_blocks > 2 ? 2 : 0 }, .min_order = 2,
                     .max_order = 4, .n_heads = 2, .row_dim = given.row_dim, .width = given.width,
                     .n_branches = given.n_branches, .prime_start = 31, .n_ids = given.vocab_size, .pad_id = GRQ_PAD_TOKEN,
                     .multiplier_seed = 10007, .norm_eps = 1e-6, .gate_clamp = given.gate_clamp },

@@ -376,8 +376,8 @@ static grq_status whole_number(grq_json_node *node, bool *negative, uint64_t *ma
 
 grq_status grq_json_as_u64(grq_json_node *node, uint64_t min, uint64_t max, uint64_t *out, grq_error *err)
 {
-    bool negative;
-    uint64_t value;
+    bool negative = false;
+    uint64_t value = 0;
     const grq_status st = whole_number(node, &negative, &value, err);
     if (st != GRQ_OK) return st;
     negative = negative && value != 0;
@@ -390,8 +390,8 @@ grq_status grq_json_as_u64(grq_json_node *node, uint64_t min, uint64_t max, uint
 
 grq_status grq_json_as_i64(grq_json_node *node, int64_t min, int64_t max, int64_t *out, grq_error *err)
 {
-    bool negative;
-    uint64_t magnitude;
+    bool negative = false;
+    uint64_t magnitude = 0;
     const grq_status st = whole_number(node, &negative, &magnitude, err);
     if (st != GRQ_OK) return st;
     const uint64_t limit = (uint64_t)INT64_MAX + negative;

@@ -36,6 +36,13 @@ grq_status grq_fail_prefix(grq_error *err, grq_status status, const char *format
     return grq_fail(err, err->status, "%s: %s", prefix, err->message);
 }
 
+grq_status grq_config_status(grq_status status, grq_error *err)
+{
+    if (status != GRQ_E_DATA) return status;
+    if (err) err->status = GRQ_E_USAGE;
+    return GRQ_E_USAGE;
+}
+
 int grq_status_exit_code(grq_status status)
 {
     switch (status) {

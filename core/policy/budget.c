@@ -8,12 +8,14 @@
 
 /* ---- budgets ---- */
 
+/* Plain decimals only: no sign, no hexadecimal, no "nan". */
 static grq_status parse_fraction(const char *text, const char **end, double *out, grq_error *err)
 {
     char *stop;
     errno = 0;
     *out = strtod(text, &stop);
-    if (stop == text || errno || !(*out >= 0 && *out <= 1) || !((*text >= '0' && *text <= '9') || *text == '.'))
+    const bool decimal = stop > text && strspn(text, "0123456789.eE-") >= (size_t)(stop - text) && *text != '-';
+    if (!decimal || errno || !(*out >= 0 && *out <= 1))
         return grq_fail(err, GRQ_E_USAGE, "budget: \"%s\" does not start with a fraction in 0 to 1", text);
     *end = stop;
     return GRQ_OK;

@@ -516,5 +516,5 @@ grq_status world_build_generated(grq_world *w, grq_json_node *config, const char
     free(b->words);
     world_templates_close(&b->templates);
     free(b);
-    return st;
+    return grq_config_status(st, err); /* nothing but config and templates was read */
 }

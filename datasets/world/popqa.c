@@ -297,7 +297,7 @@ grq_status world_build_popqa(grq_world *w, grq_json_node *config, const char *fo
     grq_json_node *filler;
     char *path = NULL;
     w->name = "popqa";
-    grq_status st = read_config(&b, config, folder, err);
+    grq_status st = grq_config_status(read_config(&b, config, folder, err), err);
     if (st == GRQ_OK) st = find_data(b.config.data, folder, &path, err);
     if (st == GRQ_OK) st = grq_facts_open(path, &w->file, err);
     if (st == GRQ_OK) st = select_candidates(&b, err);

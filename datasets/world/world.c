@@ -48,6 +48,7 @@ grq_status grq_world_read(grq_json_node *object, const char *folder, grq_world *
     const char *kind;
     grq_status st = grq_json_string(object, "kind", &kind, err);
     if (st == GRQ_OK) st = grq_json_u64(object, "seed", 0, UINT64_MAX / 2, &w->seed, err);
+    st = grq_config_status(st, err);
     if (st == GRQ_OK) {
         if (!strcmp(kind, "generated")) st = world_build_generated(w, object, folder, err);
         else if (!strcmp(kind, "popqa")) st = world_build_popqa(w, object, folder, err);

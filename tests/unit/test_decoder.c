@@ -242,7 +242,7 @@ static uint32_t generate_slowly(const grq_model *model, const grq_prompt *prompt
 static void generation_is_greedy_decoding_of_every_prompt(void **state)
 {
     (void)state;
-    enum { N = 300, MAX_NEW = 6, STOP = 7 };
+    enum { N = 300, MAX_NEW = 6 };
     grq_model *model = trained_looking(LM_SMALL);
     int32_t *text = lm_make_text(4000, LM_SMALL.vocab_size, 13), stored[N][MAX_NEW], *outputs[N];
     grq_prompt prompts[N];
@@ -254,22 +254,24 @@ static void generation_is_greedy_decoding_of_every_prompt(void **state)
         outputs[i] = stored[i];
     }
     grq_error err = { 0 };
-    assert_ok(grq_generate(model, NULL, prompts, N, MAX_NEW, STOP, outputs, n_outputs, &err), &err);
+    assert_ok(grq_generate(model, NULL, prompts, 1, MAX_NEW, -1, outputs, n_outputs, &err), &err);
+    const int32_t stop = stored[0][3]; /* an id that this model does say */
+    assert_ok(grq_generate(model, NULL, prompts, N, MAX_NEW, stop, outputs, n_outputs, &err), &err);
     for (size_t i = 0; i < N; i += 7) {
         int32_t want[MAX_NEW];
-        const uint32_t n = generate_slowly(model, &prompts[i], MAX_NEW, STOP, want);
+        const uint32_t n = generate_slowly(model, &prompts[i], MAX_NEW, stop, want);
         if (n != n_outputs[i] || memcmp(want, stored[i], n * sizeof *want) != 0) fail_msg("prompt %zu: another continuation", i);
         n_stopped += n < MAX_NEW;
     }
     assert_true(n_stopped > 0); /* both endings were seen */
     assert_true(n_stopped < N / 7);
-    assert_ok(grq_generate(model, NULL, prompts, 2, 0, STOP, outputs, n_outputs, &err), &err);
+    assert_ok(grq_generate(model, NULL, prompts, 2, 0, stop, outputs, n_outputs, &err), &err);
     assert_int_equal(n_outputs[0] + n_outputs[1], 0);
     prompts[1].n_tokens = 0;
-    assert_refused(grq_generate(model, NULL, prompts, 2, 1, STOP, outputs, n_outputs, &err), GRQ_E_USAGE, &err, "prompt 1 has 0 tokens");
+    assert_refused(grq_generate(model, NULL, prompts, 2, 1, stop, outputs, n_outputs, &err), GRQ_E_USAGE, &err, "prompt 1 has 0 tokens");
     const int32_t bad[] = { 1, 40 };
     prompts[1] = (grq_prompt){ bad, 2 };
-    assert_refused(grq_generate(model, NULL, prompts, 2, 1, STOP, outputs, n_outputs, &err), GRQ_E_DATA, &err, "token 40");
+    assert_refused(grq_generate(model, NULL, prompts, 2, 1, stop, outputs, n_outputs, &err), GRQ_E_DATA, &err, "token 40");
     free(text);
     grq_model_free(model);
 }

@@ -37,6 +37,9 @@ grq_status grq_fail(grq_error *err, grq_status status, const char *format, ...) 
 grq_status grq_fail_prefix(grq_error *err, grq_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* For readers of configs: broken content of a config is bad usage (GRQ_E_USAGE), not bad data. Other statuses pass. */
+grq_status grq_config_status(grq_status status, grq_error *err);
+
 /* The exit code the tool ends with: see the enum above. */
 int grq_status_exit_code(grq_status status);
 
