@@ -45,4 +45,12 @@ grq_status grq_train(grq_model *model, const grq_train_config *config, const int
                      uint32_t n_threads, const char *checkpoint, double checkpoint_seconds, const grq_progress *progress,
                      grq_train_result *result, grq_error *err);
 
+/* What training can at most reach on this machine: its matrix products alone, at the sizes that grq_train gives them. */
+typedef struct {
+    double flops_per_token;   /* of all matrix products of a step, forward and backward */
+    double seconds_per_token; /* one thread's time for them, while n_threads measure at once */
+} grq_train_bound;
+grq_status grq_train_bound_measure(const grq_model_shape *shape, const grq_train_config *config, uint32_t n_threads,
+                                   double seconds, grq_train_bound *out, grq_error *err);
+
 #endif
