@@ -79,7 +79,7 @@ static size_t all_options(tool_context *tool, const tool_command *command, uint6
         { "seed", "N", "", TOOL_U64, &tool->seed, false, 0, 0 },
         { "threads", "N", "", TOOL_U64, n_threads, false, 1, 1024 },
     };
-    memcpy(out, command->options, command->n_options * sizeof *out);
+    if (command->n_options) memcpy(out, command->options, command->n_options * sizeof *out);
     memcpy(out + command->n_options, common, sizeof common);
     return command->n_options + TOOL_COUNT(common);
 }

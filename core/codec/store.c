@@ -8,22 +8,60 @@
 
 static const char FORMAT[] = "gaterq-codes-1";
 
+/* ---- planes ---- */
+
+/* Every plane starts at a multiple of 64 bytes, a cache line, so that no code of 256 values crosses a sector. The format
+ * allows no holes, so a short tensor of zeros fills up the plane before, where its size asks for that. */
+enum { PLANE_ALIGN = 64, MAX_TENSORS = 4 * GRQ_MAX_STAGES, NAME_BYTES = 32 };
+
+typedef struct {
+    size_t n;
+    grq_tensor tensors[MAX_TENSORS];
+    char names[MAX_TENSORS][NAME_BYTES];
+} plane_list;
+
+static void plane_name(char name[NAME_BYTES], uint32_t stage, const char *what)
+{
+    snprintf(name, NAME_BYTES, "stage%u.%s", stage + 1, what);
+}
+
+static void add_tensor(plane_list *list, grq_tensor tensor, uint32_t stage, const char *what)
+{
+    plane_name(list->names[list->n], stage, what);
+    tensor.name = list->names[list->n];
+    list->tensors[list->n++] = tensor;
+}
+
+static void add_padding(plane_list *list, uint32_t stage, const char *what)
+{
+    static const uint8_t zeros[PLANE_ALIGN];
+    const uint64_t n = (PLANE_ALIGN - list->tensors[list->n - 1].n_bytes % PLANE_ALIGN) % PLANE_ALIGN;
+    if (n) add_tensor(list, (grq_tensor){ .dtype = GRQ_U8, .rank = 1, .shape = { n }, .n_bytes = n, .data = zeros }, stage, what);
+}
+
+/* Code planes first: for usual row widths and numbers of rows they need no padding. */
+static void list_planes(const grq_codes *c, plane_list *list)
+{
+    list->n = 0;
+    for (uint32_t k = 0; k < c->n_stages; k++) {
+        add_tensor(list, (grq_tensor){ .dtype = GRQ_U8, .rank = 2, .shape = { c->n_rows, c->code_bytes },
+                                       .n_bytes = c->n_rows * c->code_bytes, .data = c->code[k] }, k, "code");
+        add_padding(list, k, "code.pad");
+    }
+    for (uint32_t k = 0; k < c->n_stages; k++) {
+        add_tensor(list, (grq_tensor){ .dtype = GRQ_F16, .rank = 1, .shape = { c->n_rows }, .n_bytes = c->n_rows * sizeof(uint16_t),
+                                       .data = c->side[k] }, k, "scale");
+        if (k + 1 < c->n_stages) add_padding(list, k, "scale.pad");
+    }
+}
+
 /* ---- writing ---- */
 
 grq_status grq_codes_save(const grq_codes *c, const char *path, grq_error *err)
 {
-    grq_tensor tensors[2 * GRQ_MAX_STAGES];
-    char names[2 * GRQ_MAX_STAGES][32], layer[16], rows[24], dim[16], stages[16];
-    /* Code planes first: their sizes are multiples of 64 bytes for usual row widths, so that each plane starts aligned. */
-    for (uint32_t k = 0; k < c->n_stages; k++) {
-        grq_tensor *code = &tensors[k], *side = &tensors[c->n_stages + k];
-        snprintf(names[k], sizeof names[k], "stage%u.code", k + 1);
-        snprintf(names[c->n_stages + k], sizeof names[k], "stage%u.scale", k + 1);
-        *code = (grq_tensor){ .name = names[k], .dtype = GRQ_U8, .rank = 2, .shape = { c->n_rows, c->code_bytes },
-                              .n_bytes = c->n_rows * c->code_bytes, .data = c->code[k] };
-        *side = (grq_tensor){ .name = names[c->n_stages + k], .dtype = GRQ_F16, .rank = 1, .shape = { c->n_rows },
-                              .n_bytes = c->n_rows * sizeof(uint16_t), .data = c->side[k] };
-    }
+    plane_list planes;
+    char layer[16], rows[24], dim[16], stages[16];
+    list_planes(c, &planes);
     snprintf(layer, sizeof layer, "%u", c->origin.layer);
     snprintf(rows, sizeof rows, "%" PRIu64, c->n_rows);
     snprintf(dim, sizeof dim, "%u", c->row_dim);
@@ -33,7 +71,7 @@ grq_status grq_codes_save(const grq_codes *c, const char *path, grq_error *err)
         { "scale_rule", c->encoder->scale_rule }, { "rows", rows }, { "row_dim", dim }, { "stages", stages }, { "exp_tab", "0" },
         { "source", c->origin.source }, { "source_sha256", c->origin.source_sha256 },
     };
-    return grq_safetensors_write(path, tensors, 2 * c->n_stages, metadata, sizeof metadata / sizeof *metadata, err);
+    return grq_safetensors_write(path, planes.tensors, planes.n, metadata, sizeof metadata / sizeof *metadata, err);
 }
 
 /* ---- reading ---- */
@@ -70,19 +108,39 @@ static grq_status check_scales(const grq_codes *c, const char *path, uint32_t st
     return GRQ_OK;
 }
 
+/* A plane of one of the stages, or the padding behind one. */
+static bool tensor_belongs(const grq_codes *c, const grq_tensor *t)
+{
+    static const char *const planes[] = { "code", "scale" }, *const padding[] = { "code.pad", "scale.pad" };
+    for (uint32_t k = 0; k < c->n_stages; k++)
+        for (int i = 0; i < 2; i++) {
+            char name[NAME_BYTES];
+            plane_name(name, k, planes[i]);
+            if (!strcmp(t->name, name)) return true;
+            plane_name(name, k, padding[i]);
+            if (strcmp(t->name, name) || t->dtype != GRQ_U8 || t->n_bytes >= PLANE_ALIGN) continue;
+            const uint8_t *const bytes = t->data;
+            uint64_t n_zero = 0;
+            while (n_zero < t->n_bytes && bytes[n_zero] == 0) n_zero++;
+            return n_zero == t->n_bytes;
+        }
+    return false;
+}
+
 static grq_status map_planes(grq_codes *c, const grq_safetensors *file, grq_error *err)
 {
     const uint64_t code_shape[] = { c->n_rows, c->code_bytes }, side_shape[] = { c->n_rows };
     grq_status st = GRQ_OK;
-    if (grq_safetensors_count(file) != 2 * c->n_stages)
-        return grq_fail(err, GRQ_E_DATA, "%s: %zu tensors; %u stages have %u", grq_safetensors_path(file), grq_safetensors_count(file),
-                        c->n_stages, 2 * c->n_stages);
+    for (size_t i = 0; i < grq_safetensors_count(file); i++)
+        if (!tensor_belongs(c, grq_safetensors_at(file, i)))
+            return grq_fail(err, GRQ_E_DATA, "%s: tensor \"%s\" is no plane of %u stage%s, nor padding", grq_safetensors_path(file),
+                            grq_safetensors_at(file, i)->name, c->n_stages, c->n_stages == 1 ? "" : "s");
     for (uint32_t k = 0; st == GRQ_OK && k < c->n_stages; k++) {
-        char name[32];
+        char name[NAME_BYTES];
         const grq_tensor *code, *side;
-        snprintf(name, sizeof name, "stage%u.code", k + 1);
+        plane_name(name, k, "code");
         st = grq_safetensors_get(file, name, GRQ_U8, 2, code_shape, &code, err);
-        snprintf(name, sizeof name, "stage%u.scale", k + 1);
+        plane_name(name, k, "scale");
         if (st == GRQ_OK) st = grq_safetensors_get(file, name, GRQ_F16, 1, side_shape, &side, err);
         if (st != GRQ_OK) break;
         c->code[k] = code->data;

@@ -20,7 +20,7 @@ enum { ID = 0, SUBJECT = 1, RELATION = 2, OBJECT = 3, POPULARITY = 13, QUESTION 
 
 struct grq_facts {
     char *path, *text; /* fields point into text */
-    size_t n, room;
+    size_t n_bytes, n, room;
     grq_fact *facts;
     char **owned;      /* strings that lie elsewhere: decoded answers, made ids */
     size_t n_owned, owned_room;
@@ -148,11 +148,10 @@ static int by_id(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-static bool is_row_number(const grq_fact *fact)
+/* Was the id made here, in place of a blank one? */
+static bool is_made(const grq_facts *f, const grq_fact *fact)
 {
-    char made[32];
-    snprintf(made, sizeof made, "%" PRIu64, fact->row);
-    return !strcmp(fact->id, made);
+    return fact->id < f->text || fact->id >= f->text + f->n_bytes;
 }
 
 /* No two facts may share an id. A row number that stands in for a blank id can equal another row's official id: it then
@@ -166,7 +165,7 @@ static grq_status settle_ids(grq_facts *f, grq_error *err)
     grq_status st = GRQ_OK;
     for (size_t i = 1; st == GRQ_OK && i < f->n; i++) {
         if (strcmp(sorted[i]->id, sorted[i - 1]->id)) continue;
-        grq_fact *made = is_row_number(sorted[i]) ? sorted[i] : is_row_number(sorted[i - 1]) ? sorted[i - 1] : NULL;
+        grq_fact *made = is_made(f, sorted[i]) ? sorted[i] : is_made(f, sorted[i - 1]) ? sorted[i - 1] : NULL;
         char *id = NULL;
         if (!made)
             st = grq_fail(err, GRQ_E_DATA, "%s: rows %" PRIu64 " and %" PRIu64 " have the same id \"%s\"", f->path, sorted[i - 1]->row,
@@ -180,13 +179,13 @@ static grq_status settle_ids(grq_facts *f, grq_error *err)
 
 /* ---- files ---- */
 
-static grq_status read_rows(grq_facts *f, size_t n_bytes, grq_error *err)
+static grq_status read_rows(grq_facts *f, grq_error *err)
 {
     tsv_reader reader;
     tsv_record record;
     int place[N_COLUMNS];
     bool more = false;
-    grq_status st = tsv_start(f->path, f->text, n_bytes, &reader, err);
+    grq_status st = tsv_start(f->path, f->text, f->n_bytes, &reader, err);
     if (st == GRQ_OK) st = tsv_next(&reader, &record, &more, err);
     if (st == GRQ_OK && !more) st = grq_fail(err, GRQ_E_DATA, "%s: the file is empty", f->path);
     if (st == GRQ_OK) st = read_header(f->path, &record, place, err);
@@ -201,13 +200,12 @@ static grq_status read_rows(grq_facts *f, size_t n_bytes, grq_error *err)
 
 grq_status grq_facts_open(const char *path, grq_facts **out, grq_error *err)
 {
-    size_t n_bytes;
     *out = NULL;
     grq_facts *f = calloc(1, sizeof *f);
     if (!f) return no_memory(path, err);
     f->path = strdup(path);
-    grq_status st = f->path ? grq_file_read(path, 0, &f->text, &n_bytes, err) : no_memory(path, err);
-    if (st == GRQ_OK) st = read_rows(f, n_bytes, err);
+    grq_status st = f->path ? grq_file_read(path, 0, &f->text, &f->n_bytes, err) : no_memory(path, err);
+    if (st == GRQ_OK) st = read_rows(f, err);
     if (st == GRQ_OK) *out = f;
     else grq_facts_close(f);
     return st;

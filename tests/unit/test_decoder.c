@@ -1,6 +1,7 @@
-/* The decoder against the training forward pass, against itself in pieces, and what is built on it. */
+/* The decoder against the model's definition, against the training forward pass, against itself in pieces, and what is built on it. */
 #include "lm_support.h"
 
+#include "gaterq/hash.h"
 #include "lm/model_internal.h"
 #include "lm/pass.h"
 
@@ -23,6 +24,154 @@ static void assert_close(const float *got, const float *want, size_t n, const ch
 {
     for (size_t i = 0; i < n; i++)
         if (!(fabs((double)got[i] - want[i]) <= TOLERANCE)) fail_msg("%s: element %zu: got %.9g, want %.9g", what, i, got[i], want[i]);
+}
+
+/* ---- the model as specs and headers define it, one token and one number at a time, in double ---------------------------- */
+
+enum { MAX_TOKENS = 48, MAX_WIDTH = 32, MAX_BRANCHES = 4 };
+
+typedef struct {
+    const grq_model *model;
+    size_t n, d, m;
+    double h[MAX_TOKENS][MAX_BRANCHES][MAX_WIDTH];
+} reference;
+
+static double dot_of(const float *w, const double *x, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += w[i] * x[i];
+    return sum;
+}
+
+/* RMS-normalised sum_b read_b h_b of token t. */
+static void reference_read(const reference *r, size_t t, const float *read, const float *gain, double *y)
+{
+    double squares = 0;
+    for (size_t i = 0; i < r->d; i++) {
+        y[i] = 0;
+        for (size_t b = 0; b < r->m; b++) y[i] += read[b] * r->h[t][b][i];
+        squares += y[i] * y[i];
+    }
+    for (size_t i = 0; i < r->d; i++) y[i] *= gain[i] / sqrt(squares / (double)r->d + r->model->shape.norm_eps);
+}
+
+static void reference_write(reference *r, size_t t, const float *mix, const float *write, const double *out)
+{
+    double next[MAX_BRANCHES][MAX_WIDTH];
+    for (size_t i = 0; i < r->m; i++)
+        for (size_t k = 0; k < r->d; k++) {
+            next[i][k] = write[i] * out[k];
+            for (size_t j = 0; j < r->m; j++) next[i][k] += mix[i * r->m + j] * r->h[t][j][k];
+        }
+    memcpy(r->h[t], next, sizeof next);
+}
+
+static void reference_memory(reference *r, uint32_t index, const int32_t *ids)
+{
+    const grq_memory_layer *layer = grq_model_memory(r->model, index);
+    const grq_geometry *g = layer->geometry;
+    int64_t *rows = malloc(r->n * g->n_columns * sizeof *rows);
+    grq_hash_state state;
+    grq_error err = { 0 };
+    grq_hash_start(&state);
+    assert_ok(grq_hash_rows(g, index, &state, ids, r->n, rows, &err), &err);
+    for (size_t t = 0; t < r->n; t++) {
+        double e[64], key[MAX_WIDTH], query_gain[MAX_WIDTH], key_gain[MAX_WIDTH];
+        for (size_t i = 0; i < g->row_values; i++)
+            e[i] = layer->table[(size_t)rows[t * g->n_columns + i / g->row_dim] * g->row_dim + i % g->row_dim];
+        for (size_t b = 0; b < r->m; b++) {
+            for (size_t i = 0; i < r->d; i++) {
+                key[i] = dot_of(layer->key_weight + (b * r->d + i) * g->row_values, e, g->row_values);
+                query_gain[i] = layer->query_gain[b * r->d + i];
+                key_gain[i] = layer->key_gain[b * r->d + i];
+            }
+            const double gate = grq_gate_f64(g->width, r->h[t][b], key, query_gain, key_gain, g->norm_eps, g->gate_clamp, NULL);
+            for (size_t i = 0; i < r->d; i++)
+                r->h[t][b][i] += gate * dot_of(layer->value_weight + i * g->row_values, e, g->row_values);
+        }
+    }
+    free(rows);
+}
+
+/* read (n, d) from qkv (n, 3 d); every head but the last loses 2^(-8 (h + 1) / n_heads) a token of distance. */
+static void reference_attention(const reference *r, double qkv[][3 * MAX_WIDTH], double read[][MAX_WIDTH])
+{
+    const size_t n_heads = r->model->shape.n_heads, dim = r->d / n_heads;
+    for (size_t h = 0; h < n_heads; h++)
+        for (size_t i = 0; i < r->n; i++) {
+            double p[MAX_TOKENS], sum = 0;
+            for (size_t j = 0; j <= i; j++) {
+                double score = 0;
+                for (size_t c = h * dim; c < (h + 1) * dim; c++) score += qkv[i][c] * qkv[j][r->d + c];
+                const double slope = h + 1 == n_heads ? 0 : pow(2, -8.0 * (double)(h + 1) / (double)n_heads);
+                p[j] = exp(score / sqrt((double)dim) - slope * (double)(i - j));
+                sum += p[j];
+            }
+            for (size_t c = h * dim; c < (h + 1) * dim; c++) {
+                read[i][c] = 0;
+                for (size_t j = 0; j <= i; j++) read[i][c] += p[j] / sum * qkv[j][2 * r->d + c];
+            }
+        }
+}
+
+static void reference_block(reference *r, uint32_t block)
+{
+    static double qkv[MAX_TOKENS][3 * MAX_WIDTH], read[MAX_TOKENS][MAX_WIDTH];
+    const float *w = r->model->weights;
+    const lm_sublayer_at *a = &r->model->layout.blocks[block][LM_ATTENTION], *f = &r->model->layout.blocks[block][LM_MLP];
+    const size_t d = r->d, inner = r->model->shape.mlp_width;
+    double y[MAX_WIDTH], out[MAX_WIDTH], hidden[64];
+    for (size_t t = 0; t < r->n; t++) {
+        reference_read(r, t, w + a->read, w + a->norm, y);
+        for (size_t i = 0; i < 3 * d; i++) qkv[t][i] = dot_of(w + a->in + i * d, y, d);
+    }
+    reference_attention(r, qkv, read);
+    for (size_t t = 0; t < r->n; t++) {
+        for (size_t i = 0; i < d; i++) out[i] = dot_of(w + a->out + i * d, read[t], d);
+        reference_write(r, t, w + a->mix, w + a->write, out);
+        reference_read(r, t, w + f->read, w + f->norm, y);
+        for (size_t i = 0; i < inner; i++) hidden[i] = fmax(0, dot_of(w + f->in + i * d, y, d));
+        for (size_t i = 0; i < d; i++) out[i] = dot_of(w + f->out + i * inner, hidden, inner);
+        reference_write(r, t, w + f->mix, w + f->write, out);
+    }
+}
+
+static void decoder_computes_the_defined_model(void **state)
+{
+    (void)state;
+    const lm_test_shape shapes[] = { LM_SMALL, LM_ODD };
+    static reference r;
+    for (size_t k = 0; k < ARRAY_LEN(shapes); k++) {
+        grq_model *model = trained_looking(shapes[k]);
+        const uint32_t vocab = shapes[k].vocab_size, n = MAX_TOKENS;
+        int32_t *ids = lm_make_text(n, vocab, 8);
+        r = (reference){ .model = model, .n = n, .d = shapes[k].width, .m = shapes[k].n_branches };
+        for (size_t t = 0; t < n; t++)
+            for (size_t b = 0; b < r.m; b++)
+                for (size_t i = 0; i < r.d; i++) r.h[t][b][i] = model->weights[model->layout.embed + (size_t)ids[t] * r.d + i];
+        for (uint32_t b = 0; b < shapes[k].n_blocks; b++) {
+            if (b > 0) reference_memory(&r, b - 1, ids); /* before block 1 and, in deeper models, block 2 */
+            reference_block(&r, b);
+        }
+        float *logits = malloc(n * vocab * sizeof *logits);
+        grq_decoder *decoder = NULL;
+        grq_error err = { 0 };
+        assert_ok(grq_decoder_new(model, NULL, 1, n, &decoder, &err), &err);
+        assert_ok(grq_decoder_step(decoder, &n, ids, NULL, logits, &err), &err);
+        for (size_t t = 0; t < n; t++) {
+            double y[MAX_WIDTH];
+            reference_read(&r, t, model->weights + model->layout.final_read, model->weights + model->layout.final_norm, y);
+            for (size_t v = 0; v < vocab; v++) {
+                const double want = dot_of(model->weights + model->layout.head + v * r.d, y, r.d);
+                if (!(fabs(logits[t * vocab + v] - want) <= TOLERANCE))
+                    fail_msg("token %zu, id %zu: logit %.9g, by definition %.9g", t, v, logits[t * vocab + v], want);
+            }
+        }
+        free(logits);
+        free(ids);
+        grq_decoder_free(decoder);
+        grq_model_free(model);
+    }
 }
 
 static void decoder_agrees_with_the_training_forward(void **state)
@@ -338,6 +487,7 @@ static void likelihoods_are_sums_of_log_probabilities(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(decoder_computes_the_defined_model),
         cmocka_unit_test(decoder_agrees_with_the_training_forward),
         cmocka_unit_test(pieces_give_the_logits_of_the_whole),
         cmocka_unit_test(bad_steps_are_refused_and_change_nothing),

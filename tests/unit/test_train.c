@@ -4,6 +4,7 @@
 #include "gaterq/train.h"
 #include "lm/adamw.h"
 #include "lm/model_internal.h"
+#include "lm/pass.h"
 
 static const grq_train_config CONFIG = {
     .n_tokens = 40 * 6 * 16, .batch = 6, .window = 16, .n_shards = 3, .learning_rate = 1e-2, .table_rate_factor = 5,
@@ -267,6 +268,55 @@ static void configs_are_read_strictly(void **state)
     assert_refused(read_config("{\"n_tokens\": 10000000, \"batch\": 24.5, " REST "}", &c, &err), GRQ_E_DATA, &err, "batch");
 }
 
+/* Two steps of one window each, written out in double: gate-cost ramp, warm-up, cosine, clipping, decay of matrices only,
+ * the tables' own rate. */
+static void a_step_is_clipped_adamw_on_the_schedule(void **state)
+{
+    (void)state;
+    enum { WINDOW = 16, STEPS = 2 };
+    const grq_train_config c = {
+        .n_tokens = STEPS * WINDOW, .batch = 1, .window = WINDOW, .n_shards = 1, .learning_rate = 0.01, .table_rate_factor = 3,
+        .weight_decay = 0.5, .beta1 = 0.8, .beta2 = 0.9, .clip = 0.05, .warmup_steps = 4, .gate_cost = 0.7, .gate_cost_ramp = 0.9,
+    };
+    run r = new_run(LM_ODD, &c);
+    const lm_layout *layout = &r.model->layout;
+    float *w = lm_allocate(layout->n_all, sizeof *w), *gradient = lm_allocate(layout->n_all, sizeof *gradient);
+    double *m = calloc(layout->n_all, sizeof *m), *v = calloc(layout->n_all, sizeof *v);
+    memcpy(w, r.model->weights, layout->n_all * sizeof *w);
+    uint32_t order[STEPS] = { 0, 1 };
+    grq_rng rng;
+    grq_rng_seed_for(&rng, SEED, "windows");
+    grq_rng_shuffle(&rng, order, STEPS, sizeof *order);
+    for (int step = 0; step < STEPS; step++) {
+        const double done = (double)step / STEPS, cost = c.gate_cost * fmin(1, done / c.gate_cost_ramp);
+        const double rate = c.learning_rate * (step + 1) / 4 * (0.05 + 0.95 * 0.5 * (1 + cos(M_PI * done)));
+        double objective = 0, squares = 0;
+        assert_ok(lm_gradient(layout, w, r.text + order[step] * WINDOW, 1, WINDOW, cost, &objective, gradient, &r.err), &r.err);
+        for (size_t i = 0; i < layout->n_dense; i++) squares += (double)gradient[i] * gradient[i];
+        assert_true(sqrt(squares) > c.clip);
+        for (size_t k = 0; k < layout->n_tensors; k++) {
+            const lm_tensor *t = &layout->tensors[k];
+            const double own = t->role == LM_TABLE ? rate * c.table_rate_factor : rate;
+            for (size_t i = t->at; i < t->at + t->n; i++) {
+                const double g = t->role == LM_TABLE ? gradient[i] : gradient[i] * c.clip / sqrt(squares);
+                m[i] = c.beta1 * m[i] + (1 - c.beta1) * g;
+                v[i] = c.beta2 * v[i] + (1 - c.beta2) * g * g;
+                const double up = m[i] / (1 - pow(c.beta1, step + 1)), down = sqrt(v[i] / (1 - pow(c.beta2, step + 1))) + 1e-9;
+                w[i] = (float)(w[i] * (t->role == LM_MATRIX ? 1 - rate * c.weight_decay : 1) - own * up / down);
+            }
+        }
+    }
+    assert_ok(train(&r, &c, SEED, 1, NULL), &r.err);
+    for (size_t i = 0; i < layout->n_all; i++) /* the second step's gradient sees weights that differ in the last bit */
+        if (!(fabs((double)r.model->weights[i] - w[i]) <= 1e-5))
+            fail_msg("weight %zu: got %.9g, want %.9g", i, r.model->weights[i], w[i]);
+    free(w);
+    free(gradient);
+    free(m);
+    free(v);
+    end_run(&r);
+}
+
 /* Rows that are updated only when they are read must end in the bits of an AdamW that updates all of them every step. */
 static void sleeping_rows_get_the_bits_of_a_dense_adamw(void **state)
 {
@@ -334,6 +384,7 @@ int main(void)
         cmocka_unit_test(divergence_is_an_error_and_spares_the_checkpoint),
         cmocka_unit_test(senseless_settings_are_refused_by_name),
         cmocka_unit_test(configs_are_read_strictly),
+        cmocka_unit_test(a_step_is_clipped_adamw_on_the_schedule),
         cmocka_unit_test(sleeping_rows_get_the_bits_of_a_dense_adamw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
