@@ -62,8 +62,9 @@ static double quantile(const double *sorted, size_t n, double p)
 }
 
 /* (policy - one) / (two - one), with a percentile bootstrap over subjects. NaN when the gap is not positive. */
-static grq_status recovered_share(const accuracy_table *t, const uint32_t *cluster, uint32_t n_clusters, const bool *policy,
-                                  const bool *one, const bool *two, grq_interval *out, grq_error *err)
+static grq_status recovered_share(const accuracy_table *t, const uint32_t *cluster, uint32_t n_clusters,
+                                  const bool *policy, const bool *one, const bool *two, grq_interval *out,
+                                  grq_error *err)
 {
     int32_t *gain = calloc((size_t)n_clusters * 2 + 1, sizeof *gain); /* per subject: policy - one, two - one */
     double *draws = malloc((t->n_resamples + 1) * sizeof *draws);
@@ -114,8 +115,8 @@ static bool is_held(const grq_question *q, uint32_t held)
     return q->held == (held != 0);
 }
 
-static void count_subset(const accuracy_table *t, const bool *correct, question_filter *filter, uint32_t argument, uint64_t *n,
-                         uint64_t *k)
+static void count_subset(const accuracy_table *t, const bool *correct, question_filter *filter, uint32_t argument,
+                         uint64_t *n, uint64_t *k)
 {
     *n = *k = 0;
     for (size_t i = 0; i < t->questions->n; i++) {
@@ -173,8 +174,8 @@ static void write_score(const accuracy_table *t, const bool *correct, grq_json_w
     write_subset(t, correct, is_held, 1, "held", w);
 }
 
-static grq_status write_reader(const accuracy_table *t, const accuracy_reader *r, const uint32_t *cluster, uint32_t n_clusters,
-                               grq_json_writer *w, grq_error *err)
+static grq_status write_reader(const accuracy_table *t, const accuracy_reader *r, const uint32_t *cluster,
+                               uint32_t n_clusters, grq_json_writer *w, grq_error *err)
 {
     const accuracy_reader *one = find(t, "depth1"), *two = find(t, "depth2");
     grq_json_begin_object(w, r->name);
@@ -249,9 +250,11 @@ enum { MAX_COMPARISONS = 64 };
 
 static size_t list_comparisons(const accuracy_table *t, comparison out[MAX_COMPARISONS])
 {
-    static const char *const fixed[][2] = { { "zero", "full" },     { "depth1", "full" }, { "depth2", "full" }, { "depth3", "full" },
-                                            { "depth2", "depth1" }, { "gate", "depth1" }, { "gate", "depth2" },
-                                            { "gate/refreshed", "gate" }, { "gate/refreshed", "depth2" } };
+    static const char *const fixed[][2] = {
+        { "zero", "full" },   { "depth1", "full" },         { "depth2", "full" },
+        { "depth3", "full" }, { "depth2", "depth1" },       { "gate", "depth1" },
+        { "gate", "depth2" }, { "gate/refreshed", "gate" }, { "gate/refreshed", "depth2" }
+    };
     const accuracy_reader *gate = find(t, "gate");
     size_t n = 0;
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
@@ -329,7 +332,8 @@ static void write_change(const accuracy_table *t, const char *key, const char *a
 /* Logical bits per value for the paper's rows of 256, by the same functions that count this table's. */
 static void write_paper_bits(grq_json_writer *w)
 {
-    const grq_budget none = { 0 }, paper = { .n_fractions = 1, .fraction = { 0.412 } }, all = { .n_fractions = 2, .fraction = { 1, 1 } };
+    const grq_budget none = { 0 }, paper = { .n_fractions = 1, .fraction = { 0.412 } },
+                     all = { .n_fractions = 2, .fraction = { 1, 1 } };
     grq_json_begin_object(w, "bits_at_256");
     grq_json_put_f64(w, "one_stage", grq_budget_bits(&none, 256));
     grq_json_put_f64(w, "budget_412", grq_budget_bits(&paper, 256));

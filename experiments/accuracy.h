@@ -11,10 +11,10 @@
 
 /* One way of reading the memory, and what came of it. */
 typedef struct {
-    char name[48];       /* "full", "zero", "depth2", "gate", "random#2", "gate/refreshed" */
+    char name[48]; /* "full", "zero", "depth2", "gate", "random#2", "gate/refreshed" */
     grq_reader_config config;
     grq_reader_usage usage;
-    bool *correct;       /* (questions->n) */
+    bool *correct; /* (questions->n) */
 } accuracy_reader;
 
 typedef struct {

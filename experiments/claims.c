@@ -78,8 +78,8 @@ static grq_status test_condition(condition *c, results *run, bool *holds, char *
         const bool ok = *c->op == '<' ? values[i] < c->right : values[i] > c->right;
         if (ok) continue;
         *holds = false;
-        snprintf(reason, room, "%s is %.4g, not %s %.4g%s%s", c->left, values[i], c->op, c->right, c->right_path ? " = " : "",
-                 c->right_path ? c->right_path : "");
+        snprintf(reason, room, "%s is %.4g, not %s %.4g%s%s", c->left, values[i], c->op, c->right,
+                 c->right_path ? " = " : "", c->right_path ? c->right_path : "");
         return GRQ_OK;
     }
     *holds = true;

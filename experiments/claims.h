@@ -1,8 +1,8 @@
 /* experiments/claims.h - the paper's statements and what a run says about each.
  *
- * claims.json fixes, before any run, what is measured (paths into the run's JSON files, results.h) and the conditions that
- * must all hold. A condition compares one path with a number or with another path; a path that names several values must
- * satisfy it with every one. */
+ * claims.json fixes, before any run, what is measured (paths into the run's JSON files, results.h) and the conditions
+ * that must all hold. A condition compares one path with a number or with another path; a path that names several
+ * values must satisfy it with every one. */
 #ifndef GATERQ_CLAIMS_H
 #define GATERQ_CLAIMS_H
 
@@ -22,7 +22,8 @@ typedef struct {
     claim *items;
 } claims;
 
-/* Reads `path` and judges every claim by the run. A claim whose result files are missing is NOT RUN with that reason. */
+/* Reads `path` and judges every claim by the run. A claim whose result files are missing is NOT RUN with that reason.
+ */
 grq_status claims_judge(const char *path, results *run, claims *out, grq_error *err);
 void claims_free(claims *c);
 

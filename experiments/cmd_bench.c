@@ -13,17 +13,45 @@
 /* The recipe of the miniature: the model and the batch that the speeds in docs/ and README speak of. */
 static const uint32_t VOCAB_SIZE = 963;
 static const grq_train_config RECIPE = {
-    .n_tokens = 4000000, .batch = 24, .window = 64, .n_shards = 4, .learning_rate = 3e-3, .table_rate_factor = 5,
-    .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .clip = 1, .warmup_steps = 100, .gate_cost = 0.03, .gate_cost_ramp = 0.2,
+    .n_tokens = 4000000,
+    .batch = 24,
+    .window = 64,
+    .n_shards = 4,
+    .learning_rate = 3e-3,
+    .table_rate_factor = 5,
+    .weight_decay = 0.1,
+    .beta1 = 0.9,
+    .beta2 = 0.95,
+    .clip = 1,
+    .warmup_steps = 100,
+    .gate_cost = 0.03,
+    .gate_cost_ramp = 0.2,
 };
 
 static grq_status recipe_shape(grq_model_shape *out, grq_error *err)
 {
     *out = (grq_model_shape){
-        .vocab_size = VOCAB_SIZE, .width = 64, .n_blocks = 4, .n_heads = 4, .mlp_width = 192, .norm_eps = 1e-6,
-        .memory = { .family = "miniature", .n_layers = 2, .layer_ids = { 1, 2 }, .min_order = 2, .max_order = 4, .n_heads = 2,
-                    .row_dim = 32, .width = 64, .n_branches = 4, .prime_start = 8192, .n_ids = VOCAB_SIZE, .pad_id = 0,
-                    .multiplier_seed = 10007, .norm_eps = 1e-6, .gate_clamp = 1e-6 },
+        .vocab_size = VOCAB_SIZE,
+        .width = 64,
+        .n_blocks = 4,
+        .n_heads = 4,
+        .mlp_width = 192,
+        .norm_eps = 1e-6,
+        .memory = { .family = "miniature",
+                    .n_layers = 2,
+                    .layer_ids = { 1, 2 },
+                    .min_order = 2,
+                    .max_order = 4,
+                    .n_heads = 2,
+                    .row_dim = 32,
+                    .width = 64,
+                    .n_branches = 4,
+                    .prime_start = 8192,
+                    .n_ids = VOCAB_SIZE,
+                    .pad_id = 0,
+                    .multiplier_seed = 10007,
+                    .norm_eps = 1e-6,
+                    .gate_clamp = 1e-6 },
     };
     return grq_geometry_derive(&out->memory, err);
 }
@@ -43,8 +71,8 @@ static double cpu_now(void)
     return (double)r.ru_utime.tv_sec + 1e-6 * (double)r.ru_utime.tv_usec;
 }
 
-/* The trainer asks after every step whether to stop; that is where time is taken. The first steps touch fresh memory and
- * are left out. */
+/* The trainer asks after every step whether to stop; that is where time is taken. The first steps touch fresh memory
+ * and are left out. */
 typedef struct {
     const tool_context *tool;
     double seconds, wall[2], cpu[2]; /* at the first counted step and now */
@@ -73,7 +101,8 @@ typedef struct {
     double flops_per_token;
 } train_speed;
 
-static grq_status time_training(const stopwatch *given, const int32_t *text, uint32_t n_threads, train_speed *out, grq_error *err)
+static grq_status time_training(const stopwatch *given, const int32_t *text, uint32_t n_threads, train_speed *out,
+                                grq_error *err)
 {
     stopwatch watch = *given;
     const grq_progress progress = { .stop_requested = time_step, .context = &watch };
@@ -93,7 +122,8 @@ static grq_status time_training(const stopwatch *given, const int32_t *text, uin
 }
 
 /* The bound is taken before and after, so that a change of the machine's load meets both. */
-static grq_status measure(const stopwatch *watch, const int32_t *text, uint32_t n_threads, train_speed *out, grq_error *err)
+static grq_status measure(const stopwatch *watch, const int32_t *text, uint32_t n_threads, train_speed *out,
+                          grq_error *err)
 {
     grq_model_shape shape;
     grq_train_bound before, after;
@@ -153,7 +183,8 @@ static grq_status bench_train(tool_context *tool, double seconds, grq_error *err
     grq_json_begin_array(tool->result, "runs");
     if (!tool->json)
         printf("Training the recipe's model; %s\n"
-               "threads   tokens/s  CPU us/token  GFLOP/s  BLAS alone tokens/s  GFLOP/s  ratio\n", grq_blas_description());
+               "threads   tokens/s  CPU us/token  GFLOP/s  BLAS alone tokens/s  GFLOP/s  ratio\n",
+               grq_blas_description());
     for (uint32_t n = 1; n <= tool->n_threads && st == GRQ_OK; n = n < tool->n_threads ? tool->n_threads : n + 1) {
         st = measure(&watch, text, n, &speed, err);
         if (st == GRQ_OK) show(tool, n, &speed);
@@ -172,17 +203,22 @@ grq_status cmd_bench(tool_context *tool, int argc, char **argv, grq_error *err)
     double seconds = 5;
     const char *positionals[1] = { NULL };
     const tool_option options[] = {
-        { "seconds", "N", "seconds of training per number of threads, and half as many for the bound [5]", TOOL_F64, &seconds,
-          false, 0.1, 3600 },
+        { "seconds", "N", "seconds of training per number of threads, and half as many for the bound [5]", TOOL_F64,
+          &seconds, false, 0.1, 3600 },
     };
     const tool_command command = {
-        .name = "bench", .usage = "train [--seconds N]",
+        .name = "bench",
+        .usage = "train [--seconds N]",
         .summary = "Throughput beside its bound, measured in one run.",
-        .details = "train: training tokens per second of the recipe's miniature, on one thread and on --threads, beside what\n"
-                   "its matrix products alone would allow on this machine.\n"
-                   "Example: gaterq bench train --seconds 10",
-        .options = options, .n_options = TOOL_COUNT(options), .positionals = positionals,
-        .min_positionals = 1, .max_positionals = 1,
+        .details =
+            "train: training tokens per second of the recipe's miniature, on one thread and on --threads, beside what\n"
+            "its matrix products alone would allow on this machine.\n"
+            "Example: gaterq bench train --seconds 10",
+        .options = options,
+        .n_options = TOOL_COUNT(options),
+        .positionals = positionals,
+        .min_positionals = 1,
+        .max_positionals = 1,
     };
     bool done;
     const grq_status st = tool_parse(tool, &command, argc, argv, &done, err);

@@ -48,9 +48,11 @@ static grq_status check_covered(const predictions *x, const predictions *y, grq_
 static grq_status check_item(const predictions *file, const prediction *p, const char *suite, grq_error *err)
 {
     if (p->correct < 0)
-        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, item %s has no \"correct\"; score it first", file->path, p->line, p->id);
+        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, item %s has no \"correct\"; score it first", file->path,
+                        p->line, p->id);
     if (suite && p->suite && strcmp(suite, p->suite))
-        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, item %s is of suite %s, the other of %s", file->path, p->line, p->id, p->suite, suite);
+        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, item %s is of suite %s, the other of %s", file->path, p->line,
+                        p->id, p->suite, suite);
     return GRQ_OK;
 }
 
@@ -69,7 +71,8 @@ static grq_status pair_up(const predictions *a, const predictions *b, pairing *o
     return GRQ_OK;
 }
 
-static grq_status compare_files(const char *path_a, const char *path_b, uint32_t n_resamples, uint64_t seed, grq_paired *out, grq_error *err)
+static grq_status compare_files(const char *path_a, const char *path_b, uint32_t n_resamples, uint64_t seed,
+                                grq_paired *out, grq_error *err)
 {
     predictions a = { 0 }, b = { 0 };
     pairing p = { 0 };
@@ -116,8 +119,10 @@ static grq_status compare_one(tool_context *tool, const char *const paths[2], ui
     if (st != GRQ_OK) return st;
     put_paired(tool, &p);
     if (!tool->json)
-        printf("%" PRIu64 " items: A right alone %" PRIu64 ", B right alone %" PRIu64 "; difference %+.2f points [%+.2f, %+.2f]; McNemar exact p = %.3g, "
-               "mid-p = %.3g\n", p.n, p.only_a, p.only_b, 100 * p.difference, 100 * p.low, 100 * p.high, p.p_exact, p.p_mid);
+        printf("%" PRIu64 " items: A right alone %" PRIu64 ", B right alone %" PRIu64
+               "; difference %+.2f points [%+.2f, %+.2f]; McNemar exact p = %.3g, "
+               "mid-p = %.3g\n",
+               p.n, p.only_a, p.only_b, 100 * p.difference, 100 * p.low, 100 * p.high, p.p_exact, p.p_mid);
     return GRQ_OK;
 }
 
@@ -167,8 +172,9 @@ static grq_status put_family(tool_context *tool, const family_pair *pairs, size_
         grq_json_put_f64(tool->result, "bh", bh[i]);
         grq_json_end_object(tool->result);
         if (!tool->json)
-            printf("%+7.2f points [%+.2f, %+.2f]  mid-p %.3g  Holm %.3g  BH %.3g  %s - %s\n", 100 * pairs[i].result.difference,
-                   100 * pairs[i].result.low, 100 * pairs[i].result.high, p[i], holm[i], bh[i], pairs[i].a, pairs[i].b);
+            printf("%+7.2f points [%+.2f, %+.2f]  mid-p %.3g  Holm %.3g  BH %.3g  %s - %s\n",
+                   100 * pairs[i].result.difference, 100 * pairs[i].result.low, 100 * pairs[i].result.high, p[i],
+                   holm[i], bh[i], pairs[i].a, pairs[i].b);
     }
     grq_json_end_array(tool->result);
     free(p);
@@ -199,19 +205,26 @@ grq_status cmd_compare(tool_context *tool, int argc, char **argv, grq_error *err
     const char *paths[2] = { NULL, NULL }, *family = NULL;
     uint64_t n_resamples = 10000;
     const tool_option options[] = {
-        { "family", "FILE", "two prediction files a line, tab-separated; adds Holm and Benjamini-Hochberg", TOOL_TEXT, &family, false, 0, 0 },
+        { "family", "FILE", "two prediction files a line, tab-separated; adds Holm and Benjamini-Hochberg", TOOL_TEXT,
+          &family, false, 0, 0 },
         { "bootstrap", "N", "resamples of the interval [10000]", TOOL_U64, &n_resamples, false, 0, 1e6 },
     };
     const tool_command command = {
-        .name = "compare", .usage = "A.jsonl B.jsonl | --family FILE",
+        .name = "compare",
+        .usage = "A.jsonl B.jsonl | --family FILE",
         .summary = "Paired significance: McNemar exact and mid-p, bootstrap interval of the difference A - B.",
         .details = "Every line needs id and correct; both files must have the same ids.\n"
-                   "Example: gaterq compare predictions/gate.jsonl predictions/prior.jsonl", .options = options,
-        .n_options = TOOL_COUNT(options), .positionals = paths, .max_positionals = 2,
+                   "Example: gaterq compare predictions/gate.jsonl predictions/prior.jsonl",
+        .options = options,
+        .n_options = TOOL_COUNT(options),
+        .positionals = paths,
+        .max_positionals = 2,
     };
     bool done;
     const grq_status st = tool_parse(tool, &command, argc, argv, &done, err);
     if (st != GRQ_OK || done) return st;
-    if (family ? paths[0] != NULL : paths[1] == NULL) return grq_fail(err, GRQ_E_USAGE, "give two prediction files, or --family");
-    return family ? compare_family(tool, family, (uint32_t)n_resamples, err) : compare_one(tool, paths, (uint32_t)n_resamples, err);
+    if (family ? paths[0] != NULL : paths[1] == NULL)
+        return grq_fail(err, GRQ_E_USAGE, "give two prediction files, or --family");
+    return family ? compare_family(tool, family, (uint32_t)n_resamples, err)
+                  : compare_one(tool, paths, (uint32_t)n_resamples, err);
 }

@@ -36,8 +36,8 @@ static void print_counts(tool_context *tool, const grq_geometry *g, const grq_co
         grq_json_put_f64(tool->result, "mean_gate_energy", counts->mean_gate_energy[l]);
         grq_json_end_object(tool->result);
         if (!tool->json)
-            printf("layer %u: %" PRIu64 " of %" PRIu64 " rows read in %" PRIu64 " positions, mean gate energy %.4f\n", g->layer_ids[l], n_read,
-                   counts->n_rows[l], counts->n_positions, counts->mean_gate_energy[l]);
+            printf("layer %u: %" PRIu64 " of %" PRIu64 " rows read in %" PRIu64 " positions, mean gate energy %.4f\n",
+                   g->layer_ids[l], n_read, counts->n_rows[l], counts->n_positions, counts->mean_gate_energy[l]);
     }
     grq_json_end_array(tool->result);
 }
@@ -50,7 +50,8 @@ static grq_status count(tool_context *tool, const count_options *o, const grq_mo
     if (!tokens) return grq_fail(err, GRQ_E_NOMEM, "--tokens %" PRIu64 ": no memory for the text", o->n_tokens);
     grq_status st = grq_world_corpus(world, o->n_tokens, seed_of_counting_text(tool->seed), tokens, NULL, NULL, err);
     if (st == GRQ_OK)
-        st = grq_counts_run(model, codes, tokens, o->n_tokens, (uint32_t)o->window, tool->n_threads, &tool->progress, &counts, err);
+        st = grq_counts_run(model, codes, tokens, o->n_tokens, (uint32_t)o->window, tool->n_threads, &tool->progress,
+                            &counts, err);
     if (st == GRQ_OK) st = save_counts(&counts, o, tool->seed, err);
     if (st == GRQ_OK) print_counts(tool, &grq_model_shape_of(model)->memory, &counts);
     grq_counts_free(&counts);
@@ -63,16 +64,21 @@ grq_status cmd_count(tool_context *tool, int argc, char **argv, grq_error *err)
     count_options o = { .n_tokens = 1000000, .window = 64 };
     const tool_option options[] = {
         { "model", "FILE", "model file", TOOL_TEXT, &o.model, true, 0, 0 },
-        { "codes", "DIR", "coded tables, layer-<L>.safetensors: gate energies are stage-1 ones", TOOL_TEXT, &o.codes, true, 0, 0 },
-        { "config", "FILE", "config whose world is read [the one in the model file]", TOOL_TEXT, &o.config, false, 0, 0 },
+        { "codes", "DIR", "coded tables, layer-<L>.safetensors: gate energies are stage-1 ones", TOOL_TEXT, &o.codes,
+          true, 0, 0 },
+        { "config", "FILE", "config whose world is read [the one in the model file]", TOOL_TEXT, &o.config, false, 0,
+          0 },
         { "tokens", "N", "tokens of the counting corpus [1000000]", TOOL_U64, &o.n_tokens, false, 1, 1e10 },
         { "window", "N", "tokens of a sequence [64]", TOOL_U64, &o.window, false, 1, 4096 },
         { "out", "FILE", "row counts to write (safetensors)", TOOL_TEXT, &o.out, true, 0, 0 },
     };
     const tool_command command = {
-        .name = "count", .usage = "--model M --codes DIR [--config C] [--tokens N] --out S",
-        .summary = "Row access counts and expected gate energies, from a corpus that is neither trained on nor evaluated.",
-        .details = "Example: gaterq count --model mini.safetensors --codes codes --out counts.safetensors", .options = options,
+        .name = "count",
+        .usage = "--model M --codes DIR [--config C] [--tokens N] --out S",
+        .summary =
+            "Row access counts and expected gate energies, from a corpus that is neither trained on nor evaluated.",
+        .details = "Example: gaterq count --model mini.safetensors --codes codes --out counts.safetensors",
+        .options = options,
         .n_options = TOOL_COUNT(options),
     };
     bool done;

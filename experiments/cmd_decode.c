@@ -22,7 +22,8 @@ static grq_status parse_rows(const char *text, uint64_t n_rows, uint64_t **rows,
         if (*p < '0' || *p > '9' || errno || (*end && *end != ','))
             return grq_fail(err, GRQ_E_USAGE, "--rows: \"%s\" does not start with a row number", p);
         if (row >= n_rows)
-            return grq_fail(err, GRQ_E_USAGE, "--rows: row %llu is not among the table's %" PRIu64 " rows, 0 to %" PRIu64, row, n_rows,
+            return grq_fail(err, GRQ_E_USAGE,
+                            "--rows: row %llu is not among the table's %" PRIu64 " rows, 0 to %" PRIu64, row, n_rows,
                             n_rows - 1);
         (*rows)[(*n)++] = row;
         if (!*end) return GRQ_OK;
@@ -42,7 +43,8 @@ static void print_row(tool_context *tool, uint64_t row, uint32_t row_dim, const 
     grq_json_end_array(tool->result);
 }
 
-static grq_status print_rows(tool_context *tool, const grq_codes *codes, const char *list, uint32_t depth, grq_error *err)
+static grq_status print_rows(tool_context *tool, const grq_codes *codes, const char *list, uint32_t depth,
+                             grq_error *err)
 {
     const uint32_t row_dim = grq_codes_row_dim(codes);
     uint64_t *rows = NULL;
@@ -71,9 +73,15 @@ grq_status cmd_decode(tool_context *tool, int argc, char **argv, grq_error *err)
         { "depth", "K", "stages to add up [all]", TOOL_U64, &depth, false, 1, GRQ_MAX_STAGES },
     };
     const tool_command command = {
-        .name = "decode", .usage = "C --rows 0,5,7 [--depth K]", .summary = "Print the values of coded rows at a depth.",
-        .details = "Example: gaterq decode codes/layer-1.safetensors --rows 0,5 --depth 2 --json", .options = options,
-        .n_options = TOOL_COUNT(options), .positionals = path, .min_positionals = 1, .max_positionals = 1,
+        .name = "decode",
+        .usage = "C --rows 0,5,7 [--depth K]",
+        .summary = "Print the values of coded rows at a depth.",
+        .details = "Example: gaterq decode codes/layer-1.safetensors --rows 0,5 --depth 2 --json",
+        .options = options,
+        .n_options = TOOL_COUNT(options),
+        .positionals = path,
+        .min_positionals = 1,
+        .max_positionals = 1,
     };
     bool done;
     grq_status st = tool_parse(tool, &command, argc, argv, &done, err);
@@ -81,7 +89,8 @@ grq_status cmd_decode(tool_context *tool, int argc, char **argv, grq_error *err)
     grq_codes *codes = NULL;
     st = grq_codes_open(path[0], &codes, err);
     if (st == GRQ_OK && depth > grq_codes_n_stages(codes))
-        st = grq_fail(err, GRQ_E_USAGE, "--depth %" PRIu64 ": %s has %u stages", depth, path[0], grq_codes_n_stages(codes));
+        st = grq_fail(err, GRQ_E_USAGE, "--depth %" PRIu64 ": %s has %u stages", depth, path[0],
+                      grq_codes_n_stages(codes));
     if (st == GRQ_OK) st = print_rows(tool, codes, rows, depth ? (uint32_t)depth : grq_codes_n_stages(codes), err);
     grq_codes_close(codes);
     return st;

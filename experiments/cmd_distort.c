@@ -22,10 +22,11 @@ static void print_distortion(tool_context *tool, const grq_codes *codes, const g
     for (uint32_t k = 0; k < grq_codes_n_stages(codes); k++) grq_json_put_f64(tool->result, NULL, exp2(-2.0 * (k + 1)));
     grq_json_end_array(tool->result);
     if (tool->json) return;
-    printf("%s, %" PRIu64 " rows of %u values (%" PRIu64 " zero rows left out), %.4f bits per value and stage\n", grq_codes_encoder(codes)->name,
-           d->n_rows, grq_codes_row_dim(codes), d->n_zero_rows, bits);
+    printf("%s, %" PRIu64 " rows of %u values (%" PRIu64 " zero rows left out), %.4f bits per value and stage\n",
+           grq_codes_encoder(codes)->name, d->n_rows, grq_codes_row_dim(codes), d->n_zero_rows, bits);
     printf("depth  relative MSE  Shannon bound 2^-2d (Gaussian rows, code bits only)\n");
-    for (uint32_t k = 0; k < grq_codes_n_stages(codes); k++) printf("%5u  %12.4f  %.4f\n", k + 1, d->relative_mse[k], exp2(-2.0 * (k + 1)));
+    for (uint32_t k = 0; k < grq_codes_n_stages(codes); k++)
+        printf("%5u  %12.4f  %.4f\n", k + 1, d->relative_mse[k], exp2(-2.0 * (k + 1)));
 }
 
 grq_status cmd_distort(tool_context *tool, int argc, char **argv, grq_error *err)
@@ -35,9 +36,15 @@ grq_status cmd_distort(tool_context *tool, int argc, char **argv, grq_error *err
         { "table", "FILE:NAME", "the table that was coded", TOOL_TEXT, &name, true, 0, 0 },
     };
     const tool_command command = {
-        .name = "distort", .usage = "C --table FILE.safetensors:NAME", .summary = "Relative mean squared error of codes, per depth.",
-        .details = "Example: gaterq distort codes/layer-1.safetensors --table mini.safetensors:memory.1.table", .options = options,
-        .n_options = TOOL_COUNT(options), .positionals = path, .min_positionals = 1, .max_positionals = 1,
+        .name = "distort",
+        .usage = "C --table FILE.safetensors:NAME",
+        .summary = "Relative mean squared error of codes, per depth.",
+        .details = "Example: gaterq distort codes/layer-1.safetensors --table mini.safetensors:memory.1.table",
+        .options = options,
+        .n_options = TOOL_COUNT(options),
+        .positionals = path,
+        .min_positionals = 1,
+        .max_positionals = 1,
     };
     bool done;
     grq_status st = tool_parse(tool, &command, argc, argv, &done, err);

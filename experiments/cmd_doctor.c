@@ -36,7 +36,8 @@ static bool on_path(const char *program)
     const char *path = getenv("PATH");
     char *copy = path ? strdup(path) : NULL, *rest = NULL;
     bool found = false;
-    for (char *folder = copy ? strtok_r(copy, ":", &rest) : NULL; folder && !found; folder = strtok_r(NULL, ":", &rest)) {
+    for (char *folder = copy ? strtok_r(copy, ":", &rest) : NULL; folder && !found;
+         folder = strtok_r(NULL, ":", &rest)) {
         char *file = grq_path_join(folder, program);
         found = file && access(file, X_OK) == 0;
         free(file);
@@ -56,7 +57,8 @@ static void check_processor(doctor *d)
 #endif
     if (uname(&system) != 0) strcpy(system.machine, "unknown");
     snprintf(text, sizeof text, "%s, %s, %u core%s, %.1f GiB memory", system.machine, level, d->tool->n_threads,
-             d->tool->n_threads == 1 ? "" : "s", (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 1073741824.0);
+             d->tool->n_threads == 1 ? "" : "s",
+             (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 1073741824.0);
     finding(d, "processor", true, text, "");
 }
 
@@ -87,13 +89,16 @@ static void check_data(doctor *d)
 
 grq_status cmd_doctor(tool_context *tool, int argc, char **argv, grq_error *err)
 {
-    const tool_command command = { .name = "doctor", .usage = "", .summary = "What is installed here, and what each missing thing switches off.",
+    const tool_command command = { .name = "doctor",
+                                   .usage = "",
+                                   .summary = "What is installed here, and what each missing thing switches off.",
                                    .details = "" };
     bool done;
     const grq_status st = tool_parse(tool, &command, argc, argv, &done, err);
     if (st != GRQ_OK || done) return st;
     doctor d = { .tool = tool, .all_good = true };
-    finding(&d, "gaterq", true, GATERQ_VERSION ", commit " GATERQ_COMMIT ", " GATERQ_COMPILER ", " GATERQ_BUILD_TYPE, "");
+    finding(&d, "gaterq", true, GATERQ_VERSION ", commit " GATERQ_COMMIT ", " GATERQ_COMPILER ", " GATERQ_BUILD_TYPE,
+            "");
     check_processor(&d);
     check_blas(&d);
     finding(&d, "gnuplot", on_path("gnuplot"), on_path("gnuplot") ? "on PATH" : "not on PATH",

@@ -46,7 +46,8 @@ static grq_status parse_draw(const char *text, const char *name, uint64_t *draw,
 }
 
 /* "full", "zero", "depth2", an ordering, an ordering with "#draw" and "/refreshed" or "/frozen". */
-static grq_status parse_reader(const char *name, const eval_options *o, uint64_t seed, accuracy_reader *out, grq_error *err)
+static grq_status parse_reader(const char *name, const eval_options *o, uint64_t seed, accuracy_reader *out,
+                               grq_error *err)
 {
     *out = (accuracy_reader){ .config = { .seed = seed } };
     if (strlen(name) >= sizeof out->name) return grq_fail(err, GRQ_E_USAGE, "reader \"%s\" is not known", name);
@@ -121,12 +122,14 @@ static grq_status choose_readers(eval_state *s, const eval_options *o, uint64_t 
 static grq_status open_inputs(eval_state *s, const eval_options *o, uint64_t seed, grq_error *err)
 {
     if (strcmp(o->suite, "popqa"))
-        return grq_fail(err, GRQ_E_USAGE, "--suite %s: the miniature is asked \"popqa\" (its world's facts, or PopQA's)", o->suite);
+        return grq_fail(err, GRQ_E_USAGE,
+                        "--suite %s: the miniature is asked \"popqa\" (its world's facts, or PopQA's)", o->suite);
     grq_status st = choose_readers(s, o, seed, err);
     if (st == GRQ_OK) st = grq_model_open(o->model, &s->model, err);
     if (st == GRQ_OK) st = input_world(o->config, s->model, &s->world, err);
     if (st == GRQ_OK && grq_vocab_size(grq_world_vocab(s->world)) != grq_model_shape_of(s->model)->vocab_size)
-        st = grq_fail(err, GRQ_E_DATA, "%s: the model knows %u tokens, the world has %u: not the world it was trained on", o->model,
+        st = grq_fail(err, GRQ_E_DATA,
+                      "%s: the model knows %u tokens, the world has %u: not the world it was trained on", o->model,
                       grq_model_shape_of(s->model)->vocab_size, grq_vocab_size(grq_world_vocab(s->world)));
     if (st == GRQ_OK && o->codes) st = input_codes(o->codes, s->model, s->codes, err);
     if (st == GRQ_OK && o->counts) st = grq_counts_open(o->counts, &s->counts, err);
@@ -143,7 +146,8 @@ static grq_status open_inputs(eval_state *s, const eval_options *o, uint64_t see
     return st;
 }
 
-static grq_status ask_reader(eval_state *s, size_t i, const eval_options *o, const grq_progress *progress, grq_error *err)
+static grq_status ask_reader(eval_state *s, size_t i, const eval_options *o, const grq_progress *progress,
+                             grq_error *err)
 {
     grq_reader *reader = NULL;
     grq_status st = grq_reader_new(s->model, &s->readers[i].config, &reader, err);
@@ -182,8 +186,8 @@ static grq_status ask_all(eval_state *s, const eval_options *o, tool_context *to
                 st = mine;
             }
             if (mine == GRQ_OK)
-                tool->progress.report(tool->progress.context, "answer", n_done * s->questions.n, s->n_readers * s->questions.n,
-                                      "questions", s->readers[i].name);
+                tool->progress.report(tool->progress.context, "answer", n_done * s->questions.n,
+                                      s->n_readers * s->questions.n, "questions", s->readers[i].name);
         }
     }
     return st;
@@ -191,7 +195,8 @@ static grq_status ask_all(eval_state *s, const eval_options *o, tool_context *to
 
 /* ---- results ---- */
 
-static grq_status write_predictions(const eval_state *s, size_t reader, const eval_options *o, const char *path, grq_error *err)
+static grq_status write_predictions(const eval_state *s, size_t reader, const eval_options *o, const char *path,
+                                    grq_error *err)
 {
     grq_outfile *file = NULL;
     grq_status st = grq_outfile_open(path, &file, err);
@@ -245,17 +250,20 @@ static grq_status save_predictions(const eval_state *s, const eval_options *o, g
 
 static grq_status report_results(const eval_state *s, const eval_options *o, tool_context *tool, grq_error *err)
 {
-    const accuracy_table table = { .questions = &s->questions, .readers = s->readers, .n_readers = s->n_readers,
+    const accuracy_table table = { .questions = &s->questions,
+                                   .readers = s->readers,
+                                   .n_readers = s->n_readers,
                                    .row_dim = grq_model_shape_of(s->model)->memory.row_dim,
-                                   .n_resamples = (uint32_t)o->n_resamples, .seed = tool->seed };
+                                   .n_resamples = (uint32_t)o->n_resamples,
+                                   .seed = tool->seed };
     grq_json_put_string(tool->result, "suite", o->suite);
     grq_json_put_string(tool->result, "world", grq_world_name(s->world));
     grq_json_put_string(tool->result, "rule", s->rule->name);
     grq_json_put_string(tool->result, "budget", o->budget);
     const grq_status st = accuracy_write(&table, tool->result, err);
     if (st != GRQ_OK || tool->json) return st;
-    printf("%zu questions of suite %s (world %s), rule %s\n%-18s %9s  %s\n", s->questions.n, o->suite, grq_world_name(s->world),
-           s->rule->name, "reader", "accuracy", "share of look-ups beyond stage 1");
+    printf("%zu questions of suite %s (world %s), rule %s\n%-18s %9s  %s\n", s->questions.n, o->suite,
+           grq_world_name(s->world), s->rule->name, "reader", "accuracy", "share of look-ups beyond stage 1");
     for (size_t i = 0; i < s->n_readers; i++) {
         const accuracy_reader *r = &s->readers[i];
         uint64_t k = 0;
@@ -283,27 +291,35 @@ grq_status cmd_eval(tool_context *tool, int argc, char **argv, grq_error *err)
     eval_options o = { .suite = "popqa", .budget = "0.412", .gates = "frozen", .max_new = 16, .n_resamples = 2000 };
     const tool_option options[] = {
         { "model", "FILE", "model file (safetensors)", TOOL_TEXT, &o.model, true, 0, 0 },
-        { "suite", "NAME", "popqa: the cold-facts questions of the model's world [popqa]", TOOL_TEXT, &o.suite, false, 0, 0 },
-        { "config", "FILE", "config whose world is asked about [the one in the model file]", TOOL_TEXT, &o.config, false, 0, 0 },
+        { "suite", "NAME", "popqa: the cold-facts questions of the model's world [popqa]", TOOL_TEXT, &o.suite, false,
+          0, 0 },
+        { "config", "FILE", "config whose world is asked about [the one in the model file]", TOOL_TEXT, &o.config,
+          false, 0, 0 },
         { "codes", "DIR", "coded tables, layer-<L>.safetensors", TOOL_TEXT, &o.codes, false, 0, 0 },
-        { "counts", "FILE", "row counts (gaterq count), for prior, frequency and coldest", TOOL_TEXT, &o.counts, false, 0, 0 },
-        { "policy", "NAME", "gate prior random frequency coldest energy oracle shuffled", TOOL_TEXT, &o.policy, false, 0, 0 },
+        { "counts", "FILE", "row counts (gaterq count), for prior, frequency and coldest", TOOL_TEXT, &o.counts, false,
+          0, 0 },
+        { "policy", "NAME", "gate prior random frequency coldest energy oracle shuffled", TOOL_TEXT, &o.policy, false,
+          0, 0 },
         { "budget", "F[,F]", "stage fractions of a batch's look-ups [0.412]", TOOL_TEXT, &o.budget, false, 0, 0 },
         { "gates", "MODE", "frozen (the paper) or refreshed [frozen]", TOOL_TEXT, &o.gates, false, 0, 0 },
         { "depth", "K", "every look-up at depth K", TOOL_U64, &o.depth, false, 1, GRQ_MAX_STAGES },
         { "zero", NULL, "all tables zero", TOOL_FLAG, &o.zero, false, 0, 0 },
-        { "readers", "LIST", "several at once: full,zero,depth1,gate,random#1,gate/refreshed", TOOL_TEXT, &o.readers, false, 0, 0 },
-        { "questions", "N", "ask N questions drawn by the seed; 0 asks all [0]", TOOL_U64, &o.n_questions, false, 0, 1e9 },
+        { "readers", "LIST", "several at once: full,zero,depth1,gate,random#1,gate/refreshed", TOOL_TEXT, &o.readers,
+          false, 0, 0 },
+        { "questions", "N", "ask N questions drawn by the seed; 0 asks all [0]", TOOL_U64, &o.n_questions, false, 0,
+          1e9 },
         { "max-new", "N", "tokens of an answer at most [16]", TOOL_U64, &o.max_new, false, 1, 1024 },
         { "bootstrap", "N", "resamples of the intervals [2000]", TOOL_U64, &o.n_resamples, false, 0, 1e6 },
         { "out", "PATH", "predictions file; with --readers a folder of them", TOOL_TEXT, &o.out, false, 0, 0 },
     };
     const tool_command command = {
-        .name = "eval", .usage = "--model M [--suite S] [--codes C (--policy P --budget B | --depth K) | --zero] [--out P.jsonl]",
+        .name = "eval",
+        .usage = "--model M [--suite S] [--codes C (--policy P --budget B | --depth K) | --zero] [--out P.jsonl]",
         .summary = "Ask a model a suite's questions greedily and write one JSON line per item.",
         .details = "Example: gaterq eval --model mini.safetensors --codes codes --counts counts.safetensors \\\n"
                    "         --readers full,depth1,depth2,gate,prior --out predictions",
-        .options = options, .n_options = TOOL_COUNT(options),
+        .options = options,
+        .n_options = TOOL_COUNT(options),
     };
     bool done;
     grq_status st = tool_parse(tool, &command, argc, argv, &done, err);

@@ -14,10 +14,10 @@ typedef struct {
     uint64_t layer;
 } hash_options;
 
-/* One id per field, 0 to 2^31-1 or -1, with blanks allowed around it; fields end at `separator`. The last one may end with
- * it too when `ends_lines`, as a text file does. The caller frees *ids. */
-static grq_status parse_ids(const char *where, const char *text, char separator, bool ends_lines, int32_t **ids, size_t *n,
-                            grq_error *err)
+/* One id per field, 0 to 2^31-1 or -1, with blanks allowed around it; fields end at `separator`. The last one may end
+ * with it too when `ends_lines`, as a text file does. The caller frees *ids. */
+static grq_status parse_ids(const char *where, const char *text, char separator, bool ends_lines, int32_t **ids,
+                            size_t *n, grq_error *err)
 {
     size_t room = 1;
     for (const char *p = text; *p; p++) room += *p == separator;
@@ -32,7 +32,8 @@ static grq_status parse_ids(const char *where, const char *text, char separator,
         const char *const after = end + strspn(end, " \t\r");
         const bool number = *p == '-' || (*p >= '0' && *p <= '9');
         if (!number || end == p || errno || value < GRQ_DEAD || value > INT32_MAX || (*after && *after != separator))
-            return grq_fail(err, GRQ_E_USAGE, "%s: id number %zu, \"%.20s\", is no token id (0 to 2^31-1, or -1)", where, *n + 1, p);
+            return grq_fail(err, GRQ_E_USAGE, "%s: id number %zu, \"%.20s\", is no token id (0 to 2^31-1, or -1)",
+                            where, *n + 1, p);
         (*ids)[(*n)++] = (int32_t)value;
         if (!*after || (ends_lines && !after[1])) return GRQ_OK;
         p = after + 1;
@@ -46,11 +47,13 @@ static grq_status map_ids(const char *path, int32_t *ids, size_t n, grq_error *e
     size_t n_bytes;
     grq_status st = grq_file_read(path, 1 << 30, &bytes, &n_bytes, err);
     if (st != GRQ_OK) return st;
-    if (n_bytes == 0 || n_bytes % 4) st = grq_fail(err, GRQ_E_DATA, "%s: %zu bytes are no list of 32-bit ids", path, n_bytes);
+    if (n_bytes == 0 || n_bytes % 4)
+        st = grq_fail(err, GRQ_E_DATA, "%s: %zu bytes are no list of 32-bit ids", path, n_bytes);
     for (size_t i = 0; st == GRQ_OK && i < n; i++) {
         if (ids[i] == GRQ_DEAD) continue;
         if ((size_t)ids[i] >= n_bytes / 4)
-            st = grq_fail(err, GRQ_E_USAGE, "position %zu: raw id %" PRId32 " is not in %s, which maps %zu ids", i, ids[i], path, n_bytes / 4);
+            st = grq_fail(err, GRQ_E_USAGE, "position %zu: raw id %" PRId32 " is not in %s, which maps %zu ids", i,
+                          ids[i], path, n_bytes / 4);
         else memcpy(&ids[i], bytes + 4 * (size_t)ids[i], 4);
     }
     free(bytes);
@@ -69,7 +72,8 @@ static grq_status read_ids(const hash_options *o, int32_t **ids, size_t *n, grq_
         size_t n_bytes;
         st = grq_file_read(o->tokens, 0, &text, &n_bytes, err);
         if (st != GRQ_OK) return st;
-        if (strlen(text) != n_bytes) st = grq_fail(err, GRQ_E_DATA, "%s: byte %zu is 0: not a text file", o->tokens, strlen(text));
+        if (strlen(text) != n_bytes)
+            st = grq_fail(err, GRQ_E_DATA, "%s: byte %zu is 0: not a text file", o->tokens, strlen(text));
         else st = parse_ids(o->tokens, text, '\n', true, ids, n, err);
         free(text);
     }
@@ -98,14 +102,19 @@ grq_status cmd_hash(tool_context *tool, int argc, char **argv, grq_error *err)
     const tool_option options[] = {
         { "family", "NAME", "memory family [deepseek-v41]", TOOL_TEXT, &o.family, false, 0, 0 },
         { "layer", "L", "0-based decoder layer", TOOL_U64, &o.layer, true, 0, 100000 },
-        { "ids", "LIST", "compressed ids, separated by commas; -1 is a position that is not text", TOOL_TEXT, &o.ids, false, 0, 0 },
+        { "ids", "LIST", "compressed ids, separated by commas; -1 is a position that is not text", TOOL_TEXT, &o.ids,
+          false, 0, 0 },
         { "tokens", "FILE", "ids in a text file, one a line", TOOL_TEXT, &o.tokens, false, 0, 0 },
-        { "token-map", "FILE", "raw to compressed ids (little-endian int32 each); the ids given are raw", TOOL_TEXT, &o.token_map, false, 0, 0 },
+        { "token-map", "FILE", "raw to compressed ids (little-endian int32 each); the ids given are raw", TOOL_TEXT,
+          &o.token_map, false, 0, 0 },
     };
     const tool_command command = {
-        .name = "hash", .usage = "--family F --layer L (--ids \"1,2,-1,3\" | --tokens FILE) [--token-map FILE]",
+        .name = "hash",
+        .usage = "--family F --layer L (--ids \"1,2,-1,3\" | --tokens FILE) [--token-map FILE]",
         .summary = "Row numbers of every n-gram that ends at each position.",
-        .details = "Example: gaterq hash --family deepseek-v41 --layer 1 --ids 0,3", .options = options, .n_options = TOOL_COUNT(options),
+        .details = "Example: gaterq hash --family deepseek-v41 --layer 1 --ids 0,3",
+        .options = options,
+        .n_options = TOOL_COUNT(options),
     };
     bool done;
     grq_status st = tool_parse(tool, &command, argc, argv, &done, err);

@@ -93,17 +93,20 @@ static void put_profile(tool_context *tool, const grq_layer_profile *profile, ui
 
 static void print_trace(const grq_premise *p, const grq_layer_profile *profile, uint32_t n_layers)
 {
-    printf("gate energy against access count, Spearman [95 %% interval]\n%5s %5s %-10s %9s  %-22s %s\n", "layer", "order", "kind", "look-ups",
-           "over look-ups", "over rows");
+    printf("gate energy against access count, Spearman [95 %% interval]\n%5s %5s %-10s %9s  %-22s %s\n", "layer",
+           "order", "kind", "look-ups", "over look-ups", "over rows");
     for (size_t i = 0; i < p->n_cells; i++) {
         const grq_premise_cell *c = &p->cells[i];
         printf("%5u %5u %-10s %9zu  %+.3f [%+.3f, %+.3f]  %+.3f [%+.3f, %+.3f]\n", c->layer, c->order,
-               c->kind < 0 ? "all" : grq_text_kind_name((grq_text_kind)c->kind), c->n_lookups, c->spearman_lookups.value, c->spearman_lookups.low,
-               c->spearman_lookups.high, c->spearman_rows.value, c->spearman_rows.low, c->spearman_rows.high);
+               c->kind < 0 ? "all" : grq_text_kind_name((grq_text_kind)c->kind), c->n_lookups,
+               c->spearman_lookups.value, c->spearman_lookups.low, c->spearman_lookups.high, c->spearman_rows.value,
+               c->spearman_rows.low, c->spearman_rows.high);
     }
     for (uint32_t l = 0; l < n_layers; l++)
-        printf("layer %u: stage-1/full gate correlation %.3f; importance in the top 1, 10, 41.2 %%: %.1f, %.1f, %.1f %%\n", profile[l].layer,
-               profile[l].gate_fidelity.value, 100 * profile[l].top_1, 100 * profile[l].top_10, 100 * profile[l].top_41);
+        printf(
+            "layer %u: stage-1/full gate correlation %.3f; importance in the top 1, 10, 41.2 %%: %.1f, %.1f, %.1f %%\n",
+            profile[l].layer, profile[l].gate_fidelity.value, 100 * profile[l].top_1, 100 * profile[l].top_10,
+            100 * profile[l].top_41);
     printf("verdict: %s (%s)\n", p->verdict, grq_premise_rule());
 }
 
@@ -158,11 +161,12 @@ static grq_status premise_of_log(tool_context *tool, const char *path, uint32_t 
     for (size_t i = 0; i < p.n_tables; i++) put_log_cell(tool, NULL, &p.tables[i], true);
     grq_json_end_array(tool->result);
     if (!tool->json) {
-        printf("%" PRIu64 " look-ups of %" PRIu64 " rows: Spearman of scale^2 with the access count %+.3f [%+.3f, %+.3f]\n", p.all.n_lookups,
-               p.all.n_rows, p.all.spearman.value, p.all.spearman.low, p.all.spearman.high);
+        printf("%" PRIu64 " look-ups of %" PRIu64
+               " rows: Spearman of scale^2 with the access count %+.3f [%+.3f, %+.3f]\n",
+               p.all.n_lookups, p.all.n_rows, p.all.spearman.value, p.all.spearman.low, p.all.spearman.high);
         for (size_t i = 0; p.has_table && i < p.n_tables; i++)
-            printf("table %" PRIu64 ": %+.3f [%+.3f, %+.3f]\n", p.tables[i].table_id, p.tables[i].spearman.value, p.tables[i].spearman.low,
-                   p.tables[i].spearman.high);
+            printf("table %" PRIu64 ": %+.3f [%+.3f, %+.3f]\n", p.tables[i].table_id, p.tables[i].spearman.value,
+                   p.tables[i].spearman.low, p.tables[i].spearman.high);
         printf("verdict: %s (%s)\n", p.verdict, grq_premise_rule());
     }
     grq_log_premise_free(&p);
@@ -174,18 +178,25 @@ grq_status cmd_premise(tool_context *tool, int argc, char **argv, grq_error *err
     const char *trace[1] = { NULL }, *log = NULL;
     uint64_t n_resamples = 2000;
     const tool_option options[] = {
-        { "log", "FILE", "an access log in place of a trace: CSV, header row_id,scale[,norm][,table_id]", TOOL_TEXT, &log, false, 0, 0 },
+        { "log", "FILE", "an access log in place of a trace: CSV, header row_id,scale[,norm][,table_id]", TOOL_TEXT,
+          &log, false, 0, 0 },
         { "bootstrap", "N", "resamples of the intervals [2000]", TOOL_U64, &n_resamples, false, 0, 1e6 },
     };
     const tool_command command = {
-        .name = "premise", .usage = "(T.h5 | --log FILE)",
-        .summary = "Does gate or frequency ordering fit this model? Correlations with intervals, and a verdict by a fixed rule.",
-        .details = "Example: gaterq premise text.h5", .options = options, .n_options = TOOL_COUNT(options), .positionals = trace,
+        .name = "premise",
+        .usage = "(T.h5 | --log FILE)",
+        .summary = "Does gate or frequency ordering fit this model? Correlations with intervals, and a verdict by a "
+                   "fixed rule.",
+        .details = "Example: gaterq premise text.h5",
+        .options = options,
+        .n_options = TOOL_COUNT(options),
+        .positionals = trace,
         .max_positionals = 1,
     };
     bool done;
     const grq_status st = tool_parse(tool, &command, argc, argv, &done, err);
     if (st != GRQ_OK || done) return st;
     if ((trace[0] != NULL) == (log != NULL)) return grq_fail(err, GRQ_E_USAGE, "give either a trace or --log");
-    return log ? premise_of_log(tool, log, (uint32_t)n_resamples, err) : premise_of_trace(tool, trace[0], (uint32_t)n_resamples, err);
+    return log ? premise_of_log(tool, log, (uint32_t)n_resamples, err)
+               : premise_of_trace(tool, trace[0], (uint32_t)n_resamples, err);
 }

@@ -26,15 +26,16 @@ typedef struct {
     claims claims;
     table verdicts;
     grq_outfile *file;
-    FILE *to;         /* report.md */
-    bool figures;     /* gnuplot drew them */
+    FILE *to;     /* report.md */
+    bool figures; /* gnuplot drew them */
 } report;
 
 /* ---- claims ---- */
 
 static grq_status verdict_table(report *r, grq_error *err)
 {
-    static const char *const headings[] = { "claim", "statement", "paper", "here (miniature)", "verdict", "criterion", "reason" };
+    static const char *const headings[] = { "claim",   "statement", "paper", "here (miniature)",
+                                            "verdict", "criterion", "reason" };
     table_start(&r->verdicts, TOOL_COUNT(headings), headings);
     for (size_t i = 0; i < r->claims.n; i++) {
         const claim *c = &r->claims.items[i];
@@ -56,7 +57,8 @@ static const char *text_of(results *run, const char *path)
 {
     grq_json_node *node;
     const char *text;
-    if (results_node(run, path, &node, NULL) != GRQ_OK || grq_json_as_string(node, &text, NULL) != GRQ_OK) return "unknown";
+    if (results_node(run, path, &node, NULL) != GRQ_OK || grq_json_as_string(node, &text, NULL) != GRQ_OK)
+        return "unknown";
     return text;
 }
 
@@ -86,9 +88,13 @@ static double number_of(results *run, const char *variant, const char *rest)
 static void write_heading(report *r, grq_json_node *variants)
 {
     fprintf(r->to, "# %s\n\n%s\n\n", text_of(r->run, "config.json#title"), text_of(r->run, "config.json#about"));
-    fprintf(r->to, "**Scale: miniature.** All figures are measurements of small models of our own, trained on this world's text; they are "
-                   "no evidence about the size of any effect in the paper's models. Rows of 32 values, so one stage costs %.2f bits per "
-                   "value here and 1.0625 at the paper's 256.\n\n", 1.5);
+    fprintf(r->to,
+            "**Scale: miniature.** All figures are measurements of small models of our own, trained on this world's "
+            "text; they are "
+            "no evidence about the size of any effect in the paper's models. Rows of 32 values, so one stage costs "
+            "%.2f bits per "
+            "value here and 1.0625 at the paper's 256.\n\n",
+            1.5);
     fprintf(r->to, "Models of this run:\n\n");
     for (size_t i = 0; i < grq_json_count(variants); i++) {
         char path[128];
@@ -105,7 +111,8 @@ static void write_heading(report *r, grq_json_node *variants)
 
 typedef grq_status table_maker(results *run, const char *variant, table *out, grq_error *err);
 
-static grq_status write_table(report *r, const char *variant, const char *title, const char *csv, table_maker *make, grq_error *err)
+static grq_status write_table(report *r, const char *variant, const char *title, const char *csv, table_maker *make,
+                              grq_error *err)
 {
     table t;
     char path[4096];
@@ -123,20 +130,32 @@ static grq_status write_table(report *r, const char *variant, const char *title,
 static grq_status write_variant(report *r, const char *v, grq_error *err)
 {
     fprintf(r->to, "## Model %s\n\n", v);
-    grq_status st = write_table(r, v, "Cold facts: accuracy by what is read", "table-accuracy.csv", report_accuracy, err);
+    grq_status st =
+        write_table(r, v, "Cold facts: accuracy by what is read", "table-accuracy.csv", report_accuracy, err);
     if (st == GRQ_OK)
-        fprintf(r->to, "Orderings read stage 2 for the stated share of look-ups, exactly, per layer and batch. *recovered*: share of the gap "
-                       "between 1 and 2 stages. `/refreshed`: gates recomputed from the rows as read; without it the stage-1 gates inject "
-                       "(\"frozen\", the paper). `random` is the mean of its draws. Intervals: Wilson for accuracy, bootstrap over subjects "
+        fprintf(r->to, "Orderings read stage 2 for the stated share of look-ups, exactly, per layer and batch. "
+                       "*recovered*: share of the gap "
+                       "between 1 and 2 stages. `/refreshed`: gates recomputed from the rows as read; without it the "
+                       "stage-1 gates inject "
+                       "(\"frozen\", the paper). `random` is the mean of its draws. Intervals: Wilson for accuracy, "
+                       "bootstrap over subjects "
                        "for recovered shares.\n\n");
     if (st == GRQ_OK) st = write_table(r, v, "Paired tests", "table-comparisons.csv", report_comparisons, err);
-    if (st == GRQ_OK) st = write_table(r, v, "Captured weighted-error reduction at the budget", "table-captured.csv", report_captured, err);
-    if (st == GRQ_OK) st = write_table(r, v, "Gate energy against access count", "table-correlation.csv", report_correlation, err);
-    if (st == GRQ_OK) st = write_table(r, v, "Gates, concentration, unseen rows", "table-profile.csv", report_profile, err);
-    if (st == GRQ_OK) st = write_table(r, v, "Relative squared error of the codes", "table-distortion.csv", report_distortion, err);
+    if (st == GRQ_OK)
+        st = write_table(r, v, "Captured weighted-error reduction at the budget", "table-captured.csv", report_captured,
+                         err);
+    if (st == GRQ_OK)
+        st = write_table(r, v, "Gate energy against access count", "table-correlation.csv", report_correlation, err);
+    if (st == GRQ_OK)
+        st = write_table(r, v, "Gates, concentration, unseen rows", "table-profile.csv", report_profile, err);
+    if (st == GRQ_OK)
+        st = write_table(r, v, "Relative squared error of the codes", "table-distortion.csv", report_distortion, err);
     if (st == GRQ_OK && r->figures)
-        fprintf(r->to, "![accuracy](figures/accuracy-per-ordering-%s.svg)\n![captured](figures/captured-against-budget-%s.svg)\n"
-                       "![gate and frequency](figures/gate-against-frequency-%s.svg)\n\n", v, v, v);
+        fprintf(
+            r->to,
+            "![accuracy](figures/accuracy-per-ordering-%s.svg)\n![captured](figures/captured-against-budget-%s.svg)\n"
+            "![gate and frequency](figures/gate-against-frequency-%s.svg)\n\n",
+            v, v, v);
     return st;
 }
 
@@ -148,7 +167,8 @@ static grq_status write_report(report *r, grq_json_node *variants, grq_error *er
     if (st != GRQ_OK) return st;
     r->to = grq_outfile_stream(r->file);
     write_heading(r, variants);
-    fprintf(r->to, "## Claims\n\nCriteria were written before the run (experiments/claims.json) and are not tuned to it.\n\n");
+    fprintf(r->to,
+            "## Claims\n\nCriteria were written before the run (experiments/claims.json) and are not tuned to it.\n\n");
     table_markdown(&r->verdicts, r->to);
     for (size_t i = 0; st == GRQ_OK && i < grq_json_count(variants); i++) {
         const char *v;
@@ -180,7 +200,8 @@ static grq_status run_gnuplot(const report *r, const char *name, const char *var
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log, O_WRONLY | O_CREAT | O_APPEND, 0666);
     const int failed = posix_spawnp(&pid, "gnuplot", &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
-    if (failed) return grq_fail(err, GRQ_E_IO, "gnuplot cannot be started (%s): apt-get install gnuplot-nox", strerror(failed));
+    if (failed)
+        return grq_fail(err, GRQ_E_IO, "gnuplot cannot be started (%s): apt-get install gnuplot-nox", strerror(failed));
     if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
         return grq_fail(err, GRQ_E_IO, "gnuplot failed on plots/%s.gp; see %s", name, log);
     return GRQ_OK;
@@ -262,15 +283,23 @@ grq_status cmd_report(tool_context *tool, int argc, char **argv, grq_error *err)
         { "claims", "FILE", "claims and criteria [experiments/claims.json]", TOOL_TEXT, &claims_path, false, 0, 0 },
     };
     const tool_command command = {
-        .name = "report", .usage = "results/RUN", .summary = "Tables, figures and a verdict per claim from a run's folder.",
-        .details = "Example: gaterq report results/demo", .options = options, .n_options = TOOL_COUNT(options), .positionals = folder,
-        .min_positionals = 1, .max_positionals = 1,
+        .name = "report",
+        .usage = "results/RUN",
+        .summary = "Tables, figures and a verdict per claim from a run's folder.",
+        .details = "Example: gaterq report results/demo",
+        .options = options,
+        .n_options = TOOL_COUNT(options),
+        .positionals = folder,
+        .min_positionals = 1,
+        .max_positionals = 1,
     };
     bool done;
     grq_status st = tool_parse(tool, &command, argc, argv, &done, err);
     if (st != GRQ_OK || done) return st;
     report r = { .folder = folder[0], .root = input_root(NULL) };
-    r.claims_path = claims_path ? strdup(claims_path) : r.root ? grq_path_join(r.root, "experiments/claims.json") : NULL;
+    r.claims_path = claims_path ? strdup(claims_path)
+                    : r.root    ? grq_path_join(r.root, "experiments/claims.json")
+                                : NULL;
     if (!r.root || !r.claims_path) st = grq_fail(err, GRQ_E_NOMEM, "no memory for a path");
     if (st == GRQ_OK) st = make_report(&r, tool, err);
     table_free(&r.verdicts);

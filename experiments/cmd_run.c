@@ -1,6 +1,6 @@
 /* gaterq run: one experiment config, end to end. A run is a list of public commands (plan.h); each step that is done is
- * stamped with a digest of the program, the config, its own options and everything before it, so that an interrupted run
- * continues where it was and a changed one repeats what it must. */
+ * stamped with a digest of the program, the config, its own options and everything before it, so that an interrupted
+ * run continues where it was and a changed one repeats what it must. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,8 +108,12 @@ static grq_status make_parent(const char *path, grq_error *err)
 /* Runs the command as main() would with --json, and keeps its result. */
 static grq_status call(run_state *run, const plan_step *step, grq_error *err)
 {
-    tool_context own = { .json = true, .quiet = run->tool->quiet, .seed = 1, .n_threads = run->tool->n_threads,
-                         .progress = run->tool->progress, .result = grq_json_writer_new() };
+    tool_context own = { .json = true,
+                         .quiet = run->tool->quiet,
+                         .seed = 1,
+                         .n_threads = run->tool->n_threads,
+                         .progress = run->tool->progress,
+                         .result = grq_json_writer_new() };
     if (!own.result) return grq_fail(err, GRQ_E_NOMEM, "no memory for a result");
     grq_json_begin_object(own.result, NULL);
     char *argv[PLAN_MAX_ARGUMENTS + 1];
@@ -143,7 +147,8 @@ static grq_status run_step(run_state *run, size_t i, grq_error *err)
     grq_status st = extend_key(run->key, step->argc, step->argv, err);
     if (st == GRQ_OK) st = stamp_path(run, i, path, sizeof path, err);
     if (st != GRQ_OK) return st;
-    const bool there = (!step->output || grq_file_exists(step->output)) && (!step->result || grq_file_exists(step->result));
+    const bool there =
+        (!step->output || grq_file_exists(step->output)) && (!step->result || grq_file_exists(step->result));
     if (there && stamped(path, run->key)) {
         fprintf(stderr, "[%zu/%zu] %s: done before\n", i + 1, run->plan->n_steps, step->name);
         return GRQ_OK;
@@ -241,10 +246,15 @@ grq_status cmd_run(tool_context *tool, int argc, char **argv, grq_error *err)
         { "dry-run", NULL, "check the config and print the commands", TOOL_FLAG, &dry_run, false, 0, 0 },
     };
     const tool_command command = {
-        .name = "run", .usage = "CONFIG.json [--out DIR] [--dry-run]",
+        .name = "run",
+        .usage = "CONFIG.json [--out DIR] [--dry-run]",
         .summary = "Run one experiment config end to end; the same command continues an interrupted run.",
-        .details = "Example: gaterq run experiments/configs/demo.json", .options = options, .n_options = TOOL_COUNT(options),
-        .positionals = config, .min_positionals = 1, .max_positionals = 1,
+        .details = "Example: gaterq run experiments/configs/demo.json",
+        .options = options,
+        .n_options = TOOL_COUNT(options),
+        .positionals = config,
+        .min_positionals = 1,
+        .max_positionals = 1,
     };
     bool done;
     grq_status st = tool_parse(tool, &command, argc, argv, &done, err);

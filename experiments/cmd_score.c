@@ -40,8 +40,8 @@ static grq_status check_ids(const score_state *s, const score_options *o, grq_er
     }
     if (st == GRQ_OK && n_missing && !o->partial) {
         id_list(ids, bad, n_facts, list);
-        st = grq_fail(err, GRQ_E_DATA, "%s: %zu of %zu items have no prediction (--partial scores those that have): %s", o->predictions,
-                      n_missing, n_facts, list);
+        st = grq_fail(err, GRQ_E_DATA, "%s: %zu of %zu items have no prediction (--partial scores those that have): %s",
+                      o->predictions, n_missing, n_facts, list);
     }
     if (st == GRQ_OK && s->n < s->predictions.n) { /* every scored fact used one prediction: the rest are foreign */
         for (size_t i = 0; i < s->predictions.n; i++) {
@@ -53,8 +53,8 @@ static grq_status check_ids(const score_state *s, const score_options *o, grq_er
             if (p) bad[p - s->predictions.items] = false;
         }
         id_list(ids, bad, s->predictions.n, list);
-        st = grq_fail(err, GRQ_E_DATA, "%s: %zu predictions are of no item of %s: %s", o->predictions, s->predictions.n - (size_t)s->n, o->data,
-                      list);
+        st = grq_fail(err, GRQ_E_DATA, "%s: %zu predictions are of no item of %s: %s", o->predictions,
+                      s->predictions.n - (size_t)s->n, o->data, list);
     }
     free(ids);
     free(bad);
@@ -72,9 +72,11 @@ static grq_status score_items(score_state *s, const score_options *o, grq_error 
         const grq_fact *fact = grq_facts_at(s->facts, i);
         const prediction *p = predictions_find(&s->predictions, fact->id);
         if (!p) continue;
-        if (!p->output) return grq_fail(err, GRQ_E_DATA, "%s: line %zu, item %s has no \"output\"", o->predictions, p->line, p->id);
+        if (!p->output)
+            return grq_fail(err, GRQ_E_DATA, "%s: line %zu, item %s has no \"output\"", o->predictions, p->line, p->id);
         if (p->suite && strcmp(p->suite, o->suite))
-            return grq_fail(err, GRQ_E_DATA, "%s: line %zu, item %s is of suite %s, not %s", o->predictions, p->line, p->id, p->suite, o->suite);
+            return grq_fail(err, GRQ_E_DATA, "%s: line %zu, item %s is of suite %s, not %s", o->predictions, p->line,
+                            p->id, p->suite, o->suite);
         st = s->rule->match(p->output, fact->accepted, fact->n_accepted, &s->correct[i], err);
         s->scored[i] = true;
         s->n++;
@@ -90,7 +92,8 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Quartiles of popularity over the scored facts whose popularity is known, coldest first; equal ones are kept together. */
+/* Quartiles of popularity over the scored facts whose popularity is known, coldest first; equal ones are kept together.
+ */
 static grq_status put_quartiles(tool_context *tool, const score_state *s, grq_error *err)
 {
     const size_t n = grq_facts_count(s->facts);
@@ -99,7 +102,8 @@ static grq_status put_quartiles(tool_context *tool, const score_state *s, grq_er
     size_t known = 0;
     if (!sorted) return grq_fail(err, GRQ_E_NOMEM, "no memory for popularity quartiles");
     for (size_t i = 0; i < n; i++)
-        if (s->scored[i] && !isnan(grq_facts_at(s->facts, i)->popularity)) sorted[known++] = grq_facts_at(s->facts, i)->popularity;
+        if (s->scored[i] && !isnan(grq_facts_at(s->facts, i)->popularity))
+            sorted[known++] = grq_facts_at(s->facts, i)->popularity;
     qsort(sorted, known, sizeof *sorted, by_value);
     for (size_t i = 0; i < n; i++) {
         const double popularity = grq_facts_at(s->facts, i)->popularity;
@@ -116,7 +120,8 @@ static grq_status put_quartiles(tool_context *tool, const score_state *s, grq_er
         grq_json_put_f64(tool->result, "accuracy", count[q] ? (double)right[q] / (double)count[q] : NAN);
         grq_json_end_object(tool->result);
         if (!tool->json && count[q])
-            printf("  popularity quartile %zu: %" PRIu64 " items, %.2f %%\n", q + 1, count[q], 100.0 * (double)right[q] / (double)count[q]);
+            printf("  popularity quartile %zu: %" PRIu64 " items, %.2f %%\n", q + 1, count[q],
+                   100.0 * (double)right[q] / (double)count[q]);
     }
     grq_json_end_array(tool->result);
     free(sorted);
@@ -136,8 +141,9 @@ static grq_status put_score(tool_context *tool, const score_state *s, const scor
     grq_json_put_f64(tool->result, "high", wilson.high);
     grq_json_put_u64(tool->result, "empty", s->n_empty);
     if (!tool->json)
-        printf("%s, rule %s: %" PRIu64 " of %" PRIu64 " right, %.2f %% [%.2f, %.2f]; %" PRIu64 " empty outputs\n", o->suite, s->rule->name,
-               s->n_correct, s->n, 100 * accuracy, 100 * wilson.low, 100 * wilson.high, s->n_empty);
+        printf("%s, rule %s: %" PRIu64 " of %" PRIu64 " right, %.2f %% [%.2f, %.2f]; %" PRIu64 " empty outputs\n",
+               o->suite, s->rule->name, s->n_correct, s->n, 100 * accuracy, 100 * wilson.low, 100 * wilson.high,
+               s->n_empty);
     return put_quartiles(tool, s, err);
 }
 
@@ -152,9 +158,12 @@ grq_status cmd_score(tool_context *tool, int argc, char **argv, grq_error *err)
         { "partial", NULL, "score the items that have a prediction", TOOL_FLAG, &o.partial, false, 0, 0 },
     };
     const tool_command command = {
-        .name = "score", .usage = "--suite S --data FILE --predictions P.jsonl [--rule R]",
+        .name = "score",
+        .usage = "--suite S --data FILE --predictions P.jsonl [--rule R]",
         .summary = "Score predictions by a named matching rule.",
-        .details = "Example: gaterq score --suite popqa --data facts.tsv --predictions predictions/gate.jsonl --rule exact", .options = options,
+        .details =
+            "Example: gaterq score --suite popqa --data facts.tsv --predictions predictions/gate.jsonl --rule exact",
+        .options = options,
         .n_options = TOOL_COUNT(options),
     };
     bool done;

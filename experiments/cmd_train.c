@@ -40,7 +40,8 @@ static grq_status read_config(const train_options *o, const grq_world *world, gr
 }
 
 /* The config text goes into the model file whole, so that a model alone says what it is and which world it knows. */
-static grq_status save_model(const grq_model *model, const train_options *o, uint64_t seed, double gate_cost, grq_error *err)
+static grq_status save_model(const grq_model *model, const train_options *o, uint64_t seed, double gate_cost,
+                             grq_error *err)
 {
     provenance p;
     char *text = NULL, cost[32];
@@ -76,11 +77,13 @@ static grq_status train(tool_context *tool, const train_options *o, const char *
     if (st == GRQ_OK)
         st = grq_world_corpus(world, config.n_tokens + 1, seed_of_training_text(tool->seed), text, NULL, NULL, err);
     if (st == GRQ_OK) {
-        fprintf(stderr, "training %" PRIu64 " backbone and %" PRIu64 " table parameters on %.3g tokens, gate cost %g, %u thread%s\n",
-                grq_model_n_parameters(model, 0), grq_model_n_parameters(model, 1), (double)config.n_tokens, config.gate_cost,
-                tool->n_threads, tool->n_threads == 1 ? "" : "s");
-        st = grq_train(model, &config, text, tool->seed, tool->n_threads, checkpoint, CHECKPOINT_SECONDS, &tool->progress,
-                       &result, err);
+        fprintf(stderr,
+                "training %" PRIu64 " backbone and %" PRIu64
+                " table parameters on %.3g tokens, gate cost %g, %u thread%s\n",
+                grq_model_n_parameters(model, 0), grq_model_n_parameters(model, 1), (double)config.n_tokens,
+                config.gate_cost, tool->n_threads, tool->n_threads == 1 ? "" : "s");
+        st = grq_train(model, &config, text, tool->seed, tool->n_threads, checkpoint, CHECKPOINT_SECONDS,
+                       &tool->progress, &result, err);
         if (st == GRQ_E_INTERRUPTED) grq_fail_prefix(err, st, "continue with --resume (checkpoint %s)", checkpoint);
     }
     if (st == GRQ_OK) st = save_model(model, o, tool->seed, config.gate_cost, err);
@@ -108,16 +111,20 @@ grq_status cmd_train(tool_context *tool, int argc, char **argv, grq_error *err)
     const tool_option options[] = {
         { "config", "FILE", "experiment config: its world, model and train objects", TOOL_TEXT, &o.config, true, 0, 0 },
         { "out", "FILE", "model file to write (safetensors)", TOOL_TEXT, &o.out, true, 0, 0 },
-        { "gate-cost", "X", "price on reading memory, in place of the config's", TOOL_F64, &o.gate_cost, false, 0, 1000 },
+        { "gate-cost", "X", "price on reading memory, in place of the config's", TOOL_F64, &o.gate_cost, false, 0,
+          1000 },
         { "resume", NULL, "continue from OUT.checkpoint if it is there", TOOL_FLAG, &o.resume, false, 0, 0 },
     };
     const tool_command command = {
-        .name = "train", .usage = "--config W.json --out MODEL [--resume]",
+        .name = "train",
+        .usage = "--config W.json --out MODEL [--resume]",
         .summary = "Train a miniature language model with memory layers on its world's text.",
-        .details = "A checkpoint is kept at OUT.checkpoint every minute and at Ctrl-C; --resume continues from it and ends in\n"
+        .details = "A checkpoint is kept at OUT.checkpoint every minute and at Ctrl-C; --resume continues from it and "
+                   "ends in\n"
                    "the same bytes. Same config, seed and build: same bytes on any number of threads.\n"
                    "Example: gaterq train --config experiments/configs/demo.json --out mini.safetensors",
-        .options = options, .n_options = TOOL_COUNT(options),
+        .options = options,
+        .n_options = TOOL_COUNT(options),
     };
     bool done;
     grq_status st = tool_parse(tool, &command, argc, argv, &done, err);
@@ -126,8 +133,8 @@ grq_status cmd_train(tool_context *tool, int argc, char **argv, grq_error *err)
     if (snprintf(checkpoint, sizeof checkpoint, "%s.checkpoint", o.out) >= (int)sizeof checkpoint)
         return grq_fail(err, GRQ_E_USAGE, "--out: the path is too long");
     if (!o.resume && grq_file_exists(checkpoint))
-        return grq_fail(err, GRQ_E_USAGE, "%s is there from an interrupted training: continue with --resume, or delete it",
-                        checkpoint);
+        return grq_fail(err, GRQ_E_USAGE,
+                        "%s is there from an interrupted training: continue with --resume, or delete it", checkpoint);
     grq_world *world = NULL;
     st = input_world(o.config, NULL, &world, err);
     if (st == GRQ_OK) st = train(tool, &o, checkpoint, world, err);

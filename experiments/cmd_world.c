@@ -31,9 +31,11 @@ grq_status cmd_world(tool_context *tool, int argc, char **argv, grq_error *err)
         { "sample", "N", "print the first N tokens of the training text", TOOL_U64, &n_sample, false, 1, 1e6 },
     };
     const tool_command command = {
-        .name = "world", .usage = "--config C.json [--out FACTS.tsv] [--sample N]",
+        .name = "world",
+        .usage = "--config C.json [--out FACTS.tsv] [--sample N]",
         .summary = "Write a knowledge world's facts, and show its text.",
-        .details = "Example: gaterq world --config experiments/configs/demo.json --sample 100", .options = options,
+        .details = "Example: gaterq world --config experiments/configs/demo.json --sample 100",
+        .options = options,
         .n_options = TOOL_COUNT(options),
     };
     bool done;
@@ -44,8 +46,9 @@ grq_status cmd_world(tool_context *tool, int argc, char **argv, grq_error *err)
     if (st == GRQ_OK) {
         grq_world_describe(world, "world", tool->result);
         if (!tool->json)
-            printf("world %s: %zu facts, vocabulary of %u tokens (%s), rule %s\n", grq_world_name(world), grq_world_n_facts(world),
-                   grq_vocab_size(grq_world_vocab(world)), grq_vocab_kind(grq_world_vocab(world)), grq_world_rule(world));
+            printf("world %s: %zu facts, vocabulary of %u tokens (%s), rule %s\n", grq_world_name(world),
+                   grq_world_n_facts(world), grq_vocab_size(grq_world_vocab(world)),
+                   grq_vocab_kind(grq_world_vocab(world)), grq_world_rule(world));
     }
     if (st == GRQ_OK && out) st = grq_world_save_facts(world, out, err);
     if (st == GRQ_OK && n_sample) st = print_sample(tool, world, n_sample, err);

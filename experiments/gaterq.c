@@ -32,8 +32,10 @@ static void print_usage(FILE *to)
 {
     fprintf(to, "Usage: gaterq COMMAND [options]\n"
                 "Per-lookup precision for quantised n-gram memory tables: reproduce, check and extend GateRQ.\n\n");
-    for (size_t i = 0; i < n_tool_entries; i++) fprintf(to, "  %-9s %s\n", tool_entries[i].name, tool_entries[i].summary);
-    fprintf(to, "\ngaterq COMMAND --help tells a command's options. Start with: make demo (2 minutes), make reproduce.\n");
+    for (size_t i = 0; i < n_tool_entries; i++)
+        fprintf(to, "  %-9s %s\n", tool_entries[i].name, tool_entries[i].summary);
+    fprintf(to,
+            "\ngaterq COMMAND --help tells a command's options. Start with: make demo (2 minutes), make reproduce.\n");
 }
 
 static uint32_t usable_cores(void)

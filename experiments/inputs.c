@@ -9,7 +9,6 @@
 #include "gaterq/file.h"
 #include "gaterq/json.h"
 
-
 /* The nearest folder at or above `folder` with datasets/worlds in it; NULL if there is none. */
 static char *search_upwards(const char *folder)
 {
@@ -62,7 +61,8 @@ grq_status input_world(const char *config_path, const grq_model *model, grq_worl
     } else {
         const char *text = grq_model_metadata(model, INPUT_CONFIG_KEY);
         if (!text)
-            return grq_fail(err, GRQ_E_USAGE, "the model file does not say which world it was trained on; give --config");
+            return grq_fail(err, GRQ_E_USAGE,
+                            "the model file does not say which world it was trained on; give --config");
         st = grq_json_parse("config inside the model file", text, strlen(text), &document, err);
     }
     if (st == GRQ_OK) st = world_of(document, config_path, out, err);
@@ -70,7 +70,8 @@ grq_status input_world(const char *config_path, const grq_model *model, grq_worl
     return st;
 }
 
-grq_status input_codes(const char *folder, const grq_model *model, grq_codes *codes[GRQ_MAX_MEMORY_LAYERS], grq_error *err)
+grq_status input_codes(const char *folder, const grq_model *model, grq_codes *codes[GRQ_MAX_MEMORY_LAYERS],
+                       grq_error *err)
 {
     const grq_geometry *g = &grq_model_shape_of(model)->memory;
     for (uint32_t l = 0; l < GRQ_MAX_MEMORY_LAYERS; l++) codes[l] = NULL;

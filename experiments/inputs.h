@@ -15,11 +15,12 @@
 grq_status input_world(const char *config_path, const grq_model *model, grq_world **out, grq_error *err);
 
 /* Opens DIR/layer-<L>.safetensors for every memory layer of the model into codes[]; all or none. */
-grq_status input_codes(const char *folder, const grq_model *model, grq_codes *codes[GRQ_MAX_MEMORY_LAYERS], grq_error *err);
+grq_status input_codes(const char *folder, const grq_model *model, grq_codes *codes[GRQ_MAX_MEMORY_LAYERS],
+                       grq_error *err);
 void input_codes_close(grq_codes *codes[GRQ_MAX_MEMORY_LAYERS]);
 
-/* Folder that relative paths of a config start from: $GATERQ_ROOT, else the nearest folder above `config_path`, or above
- * the working folder, that holds datasets/worlds; else ".". Caller frees; NULL when out of memory. */
+/* Folder that relative paths of a config start from: $GATERQ_ROOT, else the nearest folder above `config_path`, or
+ * above the working folder, that holds datasets/worlds; else ".". Caller frees; NULL when out of memory. */
 char *input_root(const char *config_path);
 
 #endif

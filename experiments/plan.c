@@ -49,7 +49,7 @@ static grq_status add_step(plan *p, char *name, tool_function *run, char *result
     return whole ? GRQ_OK : grq_fail(err, GRQ_E_NOMEM, "no memory for the plan of a run");
 }
 
-#define STEP(p, name, run, result, output, err, ...)                                                                  \
+#define STEP(p, name, run, result, output, err, ...)                                                                   \
     add_step(p, name, run, result, output, (int)TOOL_COUNT(((char *[]){ __VA_ARGS__ })), (char *[]){ __VA_ARGS__ }, err)
 
 static char *number(uint64_t n)
@@ -62,53 +62,59 @@ static char *word(const char *w)
     return strdup(w);
 }
 
-static grq_status plan_training(plan *p, const char *config, const run_settings *s, const char *v, double gate_cost, grq_error *err)
+static grq_status plan_training(plan *p, const char *config, const run_settings *s, const char *v, double gate_cost,
+                                grq_error *err)
 {
     const char *f = p->folder;
-    grq_status st = STEP(p, text("%s: train", v), cmd_train, text("%s/%s/train.json", f, v), text("%s/%s/model.safetensors", f, v),
-                         err, word("train"), word("--config"), word(config), word("--out"), text("%s/%s/model.safetensors", f, v),
-                         word("--gate-cost"), text("%.17g", gate_cost), word("--seed"), number(s->seed), word("--resume"));
+    grq_status st =
+        STEP(p, text("%s: train", v), cmd_train, text("%s/%s/train.json", f, v), text("%s/%s/model.safetensors", f, v),
+             err, word("train"), word("--config"), word(config), word("--out"), text("%s/%s/model.safetensors", f, v),
+             word("--gate-cost"), text("%.17g", gate_cost), word("--seed"), number(s->seed), word("--resume"));
     for (size_t l = 0; st == GRQ_OK && l < s->n_layers; l++) {
         const uint64_t layer = s->layer_ids[l];
         char *codes = text("%s/%s/codes/layer-%" PRIu64 ".safetensors", f, v, layer);
         if (!codes) return grq_fail(err, GRQ_E_NOMEM, "no memory for the plan of a run");
-        st = STEP(p, text("%s: encode layer %" PRIu64, v, layer), cmd_encode, NULL, word(codes), err, word("encode"), word("--model"),
-                  text("%s/%s/model.safetensors", f, v), word("--layer"), number(layer), word("--encoder"), word(s->encoder),
-                  word("--stages"), number(s->n_stages), word("--out"), word(codes));
+        st = STEP(p, text("%s: encode layer %" PRIu64, v, layer), cmd_encode, NULL, word(codes), err, word("encode"),
+                  word("--model"), text("%s/%s/model.safetensors", f, v), word("--layer"), number(layer),
+                  word("--encoder"), word(s->encoder), word("--stages"), number(s->n_stages), word("--out"),
+                  word(codes));
         if (st == GRQ_OK)
             st = STEP(p, text("%s: distortion of layer %" PRIu64, v, layer), cmd_distort,
-                      text("%s/%s/distort-%" PRIu64 ".json", f, v, layer), NULL, err, word("distort"), word(codes), word("--table"),
-                      text("%s/%s/model.safetensors:memory.%" PRIu64 ".table", f, v, layer));
+                      text("%s/%s/distort-%" PRIu64 ".json", f, v, layer), NULL, err, word("distort"), word(codes),
+                      word("--table"), text("%s/%s/model.safetensors:memory.%" PRIu64 ".table", f, v, layer));
         free(codes);
     }
     if (st == GRQ_OK)
-        st = STEP(p, text("%s: count rows", v), cmd_count, NULL, text("%s/%s/counts.safetensors", f, v), err, word("count"),
-                  word("--model"), text("%s/%s/model.safetensors", f, v), word("--codes"), text("%s/%s/codes", f, v),
-                  word("--config"), word(config), word("--tokens"), number(s->counting_tokens), word("--seed"), number(s->seed),
-                  word("--out"), text("%s/%s/counts.safetensors", f, v));
+        st = STEP(p, text("%s: count rows", v), cmd_count, NULL, text("%s/%s/counts.safetensors", f, v), err,
+                  word("count"), word("--model"), text("%s/%s/model.safetensors", f, v), word("--codes"),
+                  text("%s/%s/codes", f, v), word("--config"), word(config), word("--tokens"),
+                  number(s->counting_tokens), word("--seed"), number(s->seed), word("--out"),
+                  text("%s/%s/counts.safetensors", f, v));
     return st;
 }
 
 /* One trace and what is read out of it. `kind` is "text" or "questions". */
-static grq_status plan_trace(plan *p, const char *config, const run_settings *s, const char *v, const char *kind, uint64_t n,
-                             grq_error *err)
+static grq_status plan_trace(plan *p, const char *config, const run_settings *s, const char *v, const char *kind,
+                             uint64_t n, grq_error *err)
 {
     const char *f = p->folder;
     const bool questions = !strcmp(kind, "questions");
     char *trace = text("%s/%s/%s.h5", f, v, kind);
     if (!trace) return grq_fail(err, GRQ_E_NOMEM, "no memory for the plan of a run");
-    grq_status st = STEP(p, text("%s: trace %s", v, kind), cmd_trace, NULL, word(trace), err, word("trace"), word("--model"),
-                         text("%s/%s/model.safetensors", f, v), word("--codes"), text("%s/%s/codes", f, v), word("--counts"),
-                         text("%s/%s/counts.safetensors", f, v), word("--config"), word(config),
-                         questions ? word("--questions") : word("--tokens"), number(n), word("--budget"), word(s->budget),
-                         word("--seed"), number(s->seed), word("--out"), word(trace));
+    grq_status st =
+        STEP(p, text("%s: trace %s", v, kind), cmd_trace, NULL, word(trace), err, word("trace"), word("--model"),
+             text("%s/%s/model.safetensors", f, v), word("--codes"), text("%s/%s/codes", f, v), word("--counts"),
+             text("%s/%s/counts.safetensors", f, v), word("--config"), word(config),
+             questions ? word("--questions") : word("--tokens"), number(n), word("--budget"), word(s->budget),
+             word("--seed"), number(s->seed), word("--out"), word(trace));
     if (st == GRQ_OK)
-        st = STEP(p, text("%s: premise on %s", v, kind), cmd_premise, text("%s/%s/premise-%s.json", f, v, kind), NULL, err,
-                  word("premise"), word(trace), word("--bootstrap"), number(s->n_resamples), word("--seed"), number(s->seed));
+        st = STEP(p, text("%s: premise on %s", v, kind), cmd_premise, text("%s/%s/premise-%s.json", f, v, kind), NULL,
+                  err, word("premise"), word(trace), word("--bootstrap"), number(s->n_resamples), word("--seed"),
+                  number(s->seed));
     if (st == GRQ_OK)
         st = STEP(p, text("%s: ablate on %s", v, kind), cmd_ablate, text("%s/%s/ablate-%s.json", f, v, kind), NULL, err,
-                  word("ablate"), word(trace), word("--budget"), word(s->budget), word("--bootstrap"), number(s->n_resamples),
-                  word("--seed"), number(s->seed));
+                  word("ablate"), word(trace), word("--budget"), word(s->budget), word("--bootstrap"),
+                  number(s->n_resamples), word("--seed"), number(s->seed));
     free(trace);
     return st;
 }
@@ -116,15 +122,17 @@ static grq_status plan_trace(plan *p, const char *config, const run_settings *s,
 static grq_status plan_evaluation(plan *p, const char *config, const run_settings *s, const char *v, grq_error *err)
 {
     const char *f = p->folder;
-    return STEP(p, text("%s: ask questions", v), cmd_eval, text("%s/%s/accuracy.json", f, v), text("%s/%s/predictions", f, v), err,
-                word("eval"), word("--model"), text("%s/%s/model.safetensors", f, v), word("--config"), word(config),
-                word("--codes"), text("%s/%s/codes", f, v), word("--counts"), text("%s/%s/counts.safetensors", f, v),
-                word("--budget"), word(s->budget), word("--readers"), word(s->readers), word("--questions"), number(s->n_questions),
-                word("--max-new"), number(s->max_new), word("--bootstrap"), number(s->n_resamples), word("--seed"), number(s->seed),
-                word("--out"), text("%s/%s/predictions", f, v));
+    return STEP(p, text("%s: ask questions", v), cmd_eval, text("%s/%s/accuracy.json", f, v),
+                text("%s/%s/predictions", f, v), err, word("eval"), word("--model"),
+                text("%s/%s/model.safetensors", f, v), word("--config"), word(config), word("--codes"),
+                text("%s/%s/codes", f, v), word("--counts"), text("%s/%s/counts.safetensors", f, v), word("--budget"),
+                word(s->budget), word("--readers"), word(s->readers), word("--questions"), number(s->n_questions),
+                word("--max-new"), number(s->max_new), word("--bootstrap"), number(s->n_resamples), word("--seed"),
+                number(s->seed), word("--out"), text("%s/%s/predictions", f, v));
 }
 
-static grq_status plan_variant(plan *p, const char *config, const run_settings *s, const char *v, double gate_cost, grq_error *err)
+static grq_status plan_variant(plan *p, const char *config, const run_settings *s, const char *v, double gate_cost,
+                               grq_error *err)
 {
     grq_status st = plan_training(p, config, s, v, gate_cost, err);
     if (st == GRQ_OK) st = plan_trace(p, config, s, v, "text", s->trace_tokens, err);
@@ -144,8 +152,8 @@ static grq_status read_layers(grq_json_node *root, run_settings *s, grq_error *e
     if (st != GRQ_OK) return st;
     s->n_layers = grq_json_count(layers);
     if (s->n_layers < 1 || s->n_layers > GRQ_MAX_MEMORY_LAYERS)
-        return grq_fail(err, GRQ_E_USAGE, "%s: 1 to %d memory layers, not %zu", grq_json_where(layers), GRQ_MAX_MEMORY_LAYERS,
-                        s->n_layers);
+        return grq_fail(err, GRQ_E_USAGE, "%s: 1 to %d memory layers, not %zu", grq_json_where(layers),
+                        GRQ_MAX_MEMORY_LAYERS, s->n_layers);
     for (size_t i = 0; st == GRQ_OK && i < s->n_layers; i++)
         st = grq_json_as_u64(grq_json_at(layers, i), 0, 1000, &s->layer_ids[i], err);
     return st;
@@ -182,8 +190,8 @@ static grq_status check_name(grq_json_node *where, const char *key, const char *
 {
     const size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
     if (length == 0 || name[length] || length > 40)
-        return grq_fail(err, GRQ_E_USAGE, "%s: %s \"%s\" may hold a-z, 0-9 and - only, at most 40 of them", grq_json_where(where),
-                        key, name);
+        return grq_fail(err, GRQ_E_USAGE, "%s: %s \"%s\" may hold a-z, 0-9 and - only, at most 40 of them",
+                        grq_json_where(where), key, name);
     return GRQ_OK;
 }
 
@@ -194,7 +202,8 @@ static grq_status plan_variants(plan *p, grq_json_node *root, const char *config
     if (st != GRQ_OK) return st;
     const size_t n = grq_json_count(variants);
     if (n < 1 || n > TOOL_COUNT(p->variants))
-        return grq_fail(err, GRQ_E_USAGE, "%s: 1 to %zu variants, not %zu", grq_json_where(variants), TOOL_COUNT(p->variants), n);
+        return grq_fail(err, GRQ_E_USAGE, "%s: 1 to %zu variants, not %zu", grq_json_where(variants),
+                        TOOL_COUNT(p->variants), n);
     for (size_t i = 0; st == GRQ_OK && i < n; i++) {
         grq_json_node *v = grq_json_at(variants, i);
         const char *name, *why;
@@ -240,8 +249,8 @@ grq_status plan_read(const char *config_path, const char *folder, plan *p, grq_e
     if (st == GRQ_OK) st = grq_json_object(root, "world", &unused, err); /* read by cmd_world */
     if (st == GRQ_OK) st = grq_json_object(root, "train", &unused, err); /* read by cmd_train */
     if (st == GRQ_OK)
-        st = STEP(p, word("world"), cmd_world, text("%s/world.json", p->folder), text("%s/facts.tsv", p->folder), err, word("world"),
-                  word("--config"), word(config_path), word("--out"), text("%s/facts.tsv", p->folder));
+        st = STEP(p, word("world"), cmd_world, text("%s/world.json", p->folder), text("%s/facts.tsv", p->folder), err,
+                  word("world"), word("--config"), word(config_path), word("--out"), text("%s/facts.tsv", p->folder));
     if (st == GRQ_OK) st = plan_variants(p, root, config_path, &s, err);
     if (st == GRQ_OK) st = grq_json_finish(root, err);
     grq_json_close(document);

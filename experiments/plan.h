@@ -10,16 +10,16 @@
 enum { PLAN_MAX_ARGUMENTS = 32, PLAN_MAX_STEPS = 64 };
 
 typedef struct {
-    char *name;                 /* "priced: encode layer 1" */
+    char *name; /* "priced: encode layer 1" */
     tool_function *run;
     int argc;
     char *argv[PLAN_MAX_ARGUMENTS]; /* argv[0] is the command */
-    char *result;               /* file that gets the command's --json result; NULL: not kept */
-    char *output;               /* file or folder that must exist after the step; NULL when `result` is all */
+    char *result;                   /* file that gets the command's --json result; NULL: not kept */
+    char *output;                   /* file or folder that must exist after the step; NULL when `result` is all */
 } plan_step;
 
 typedef struct {
-    char *id, *title, *folder;  /* results/<id> unless --out says otherwise */
+    char *id, *title, *folder; /* results/<id> unless --out says otherwise */
     size_t n_steps;
     plan_step steps[PLAN_MAX_STEPS];
     size_t n_variants;

@@ -88,7 +88,9 @@ static grq_status check_repeats(const predictions *p, grq_error *err)
     for (size_t i = 1; i < p->n; i++) {
         if (strcmp(p->items[i].id, p->items[i - 1].id)) continue;
         const size_t used = strlen(list);
-        if (n++ < 10) snprintf(list + used, sizeof list - used, "%s%.24s (lines %zu and %zu)", used ? ", " : "", p->items[i].id, p->items[i - 1].line, p->items[i].line);
+        if (n++ < 10)
+            snprintf(list + used, sizeof list - used, "%s%.24s (lines %zu and %zu)", used ? ", " : "", p->items[i].id,
+                     p->items[i - 1].line, p->items[i].line);
     }
     return n ? grq_fail(err, GRQ_E_DATA, "%s: %zu repeated ids: %s", p->path, n, list) : GRQ_OK;
 }

@@ -1,4 +1,5 @@
-/* experiments/provenance.h - what every result carries: commit, dirty flag, compiler, BLAS kernel, config digest, seed. */
+/* experiments/provenance.h - what every result carries: commit, dirty flag, compiler, BLAS kernel, config digest, seed.
+ */
 #ifndef GATERQ_PROVENANCE_H
 #define GATERQ_PROVENANCE_H
 

@@ -67,7 +67,8 @@ static grq_status curve_csv(results *run, const char *folder, const char *varian
         snprintf(path, sizeof path, "%s/ablate-questions.json#curve[%zu].budget", variant, i);
         fprintf(to, "%.4f", number_or_nan(run, path));
         for (int o = 0; o < GRQ_N_ORDERINGS; o++) {
-            snprintf(path, sizeof path, "%s/ablate-questions.json#curve[%zu].%s", variant, i, grq_ordering_name((grq_ordering)o));
+            snprintf(path, sizeof path, "%s/ablate-questions.json#curve[%zu].%s", variant, i,
+                     grq_ordering_name((grq_ordering)o));
             fprintf(to, ",%.6f", number_or_nan(run, path));
         }
         fprintf(to, "\n");
@@ -95,8 +96,10 @@ static unsigned bin_of(uint64_t count)
     return bin < N_BINS ? bin : N_BINS - 1;
 }
 
-/* One block (`first`: of the file): the look-ups of one layer and order, binned. energies (room for all of them) is scratch. */
-static void write_block(FILE *to, bool first, const grq_trace *trace, const grq_trace_layer *layer, unsigned order, float *energies)
+/* One block (`first`: of the file): the look-ups of one layer and order, binned. energies (room for all of them) is
+ * scratch. */
+static void write_block(FILE *to, bool first, const grq_trace *trace, const grq_trace_layer *layer, unsigned order,
+                        float *energies)
 {
     if (!first) fprintf(to, "\n\n"); /* what gnuplot calls an index */
     fprintf(to, "\"layer %u: %u-grams\"\n", layer->layer, order);
@@ -110,8 +113,9 @@ static void write_block(FILE *to, bool first, const grq_trace *trace, const grq_
         }
         if (n < 20) continue; /* too few to show a spread */
         qsort(energies, n, sizeof *energies, by_float);
-        fprintf(to, "%u,%u,%.1f,%zu,%.6f,%.6f,%.6f\n", layer->layer, order, bin ? (double)((uint64_t)1 << (bin - 1)) : 0.5, n,
-                sum / (double)n, (double)energies[n / 4], (double)energies[3 * n / 4]);
+        fprintf(to, "%u,%u,%.1f,%zu,%.6f,%.6f,%.6f\n", layer->layer, order,
+                bin ? (double)((uint64_t)1 << (bin - 1)) : 0.5, n, sum / (double)n, (double)energies[n / 4],
+                (double)energies[3 * n / 4]);
     }
 }
 
@@ -134,7 +138,8 @@ static grq_status frequency_csv(const char *folder, const char *variant, grq_err
             bool any = false;
             for (uint32_t c = 0; trace.n_positions && c < layer->n_columns; c++) any |= layer->order[c] == order;
             if (any && first_order == 0) first_order = order;
-            if (any) write_block(grq_outfile_stream(file), l == 0 && order == first_order, &trace, layer, order, energies);
+            if (any)
+                write_block(grq_outfile_stream(file), l == 0 && order == first_order, &trace, layer, order, energies);
         }
         free(energies);
     }

@@ -76,9 +76,10 @@ static void accuracy_row(table *t, results *run, const char *variant, const char
 
 grq_status report_accuracy(results *run, const char *variant, table *out, grq_error *err)
 {
-    static const char *const headings[] = { "reader", "accuracy %", "95 % interval", "recovered %", "95 % interval ", "coldest quarter",
-                                            "cold", "hot", "hottest", "shown as questions", "never shown", "share beyond stage 1",
-                                            "bits per value" };
+    static const char *const headings[] = {
+        "reader", "accuracy %", "95 % interval",      "recovered %", "95 % interval ",       "coldest quarter", "cold",
+        "hot",    "hottest",    "shown as questions", "never shown", "share beyond stage 1", "bits per value"
+    };
     grq_json_node *readers;
     table_start(out, TOOL_COUNT(headings), headings);
     const grq_status st = results_node(run, at(variant, "accuracy.json#readers").text, &readers, err);
@@ -89,8 +90,10 @@ grq_status report_accuracy(results *run, const char *variant, table *out, grq_er
 
 grq_status report_comparisons(results *run, const char *variant, table *out, grq_error *err)
 {
-    static const char *const headings[] = { "comparison", "right only first / only second", "difference, points", "95 % interval", "p (mid-p McNemar)",
-                                            "p (exact)", "p (Holm, gate against orderings)" };
+    static const char *const headings[] = {
+        "comparison", "right only first / only second",  "difference, points", "95 % interval", "p (mid-p McNemar)",
+        "p (exact)",  "p (Holm, gate against orderings)"
+    };
     grq_json_node *list;
     table_start(out, TOOL_COUNT(headings), headings);
     const grq_status st = results_node(run, at(variant, "accuracy.json#comparisons").text, &list, err);
@@ -101,9 +104,11 @@ grq_status report_comparisons(results *run, const char *variant, table *out, grq
         const char *place = base.text + strlen(variant) + 1;
         table_row(out);
         table_cell(out, 0, "%s", name);
-        table_cell(out, 1, "%.0f / %.0f", number(run, at(variant, "%s.only_a", place)), number(run, at(variant, "%s.only_b", place)));
+        table_cell(out, 1, "%.0f / %.0f", number(run, at(variant, "%s.only_a", place)),
+                   number(run, at(variant, "%s.only_b", place)));
         table_cell(out, 2, "%+.2f", 100 * number(run, at(variant, "%s.difference", place)));
-        table_cell(out, 3, "%+.2f to %+.2f", 100 * number(run, at(variant, "%s.low", place)), 100 * number(run, at(variant, "%s.high", place)));
+        table_cell(out, 3, "%+.2f to %+.2f", 100 * number(run, at(variant, "%s.low", place)),
+                   100 * number(run, at(variant, "%s.high", place)));
         table_cell(out, 4, "%.2g", number(run, at(variant, "%s.p_mid", place)));
         table_cell(out, 5, "%.2g", number(run, at(variant, "%s.p_exact", place)));
         const double holm = number(run, at(variant, "%s.holm", place));
@@ -114,12 +119,15 @@ grq_status report_comparisons(results *run, const char *variant, table *out, grq
 
 /* ---- captured error ---- */
 
-static const char *const orderings[] = { "gate", "prior", "random", "frequency", "coldest", "energy", "oracle", "shuffled" };
+static const char *const orderings[] = { "gate",    "prior",  "random", "frequency",
+                                         "coldest", "energy", "oracle", "shuffled" };
 
 grq_status report_captured(results *run, const char *variant, table *out, grq_error *err)
 {
-    static const char *const headings[] = { "ordering", "questions: captured %", "95 % interval", "true injected error %", "text: captured %",
-                                            "95 % interval ", "true injected error % " };
+    static const char *const headings[] = {
+        "ordering",         "questions: captured %", "95 % interval",         "true injected error %",
+        "text: captured %", "95 % interval ",        "true injected error % "
+    };
     table_start(out, TOOL_COUNT(headings), headings);
     for (size_t i = 0; i < TOOL_COUNT(orderings); i++) {
         static const char *const kinds[] = { "questions", "text" };
@@ -131,7 +139,8 @@ grq_status report_captured(results *run, const char *variant, table *out, grq_er
             low = number(run, at(variant, "ablate-%s.json#captured_low.%s", kinds[k], orderings[i]));
             high = number(run, at(variant, "ablate-%s.json#captured_high.%s", kinds[k], orderings[i]));
             if (!isnan(low)) table_cell(out, 2 + 3 * k, "%.1f to %.1f", 100 * low, 100 * high);
-            percent(out, 3 + 3 * k, number(run, at(variant, "ablate-%s.json#captured_injected.%s", kinds[k], orderings[i])), 1);
+            percent(out, 3 + 3 * k,
+                    number(run, at(variant, "ablate-%s.json#captured_injected.%s", kinds[k], orderings[i])), 1);
         }
     }
     return table_check(out, err);
@@ -152,7 +161,8 @@ static grq_status correlation_rows(results *run, const char *variant, const char
         table_cell(out, 1, "%s", kind);
         table_cell(out, 2, "%.0f", number(run, at(variant, "premise-%s.json#cells[%zu].layer", trace, i)));
         table_cell(out, 3, "%.0f", number(run, at(variant, "premise-%s.json#cells[%zu].order", trace, i)));
-        static const char *const measures[] = { "spearman_lookups", "pearson_lookups", "spearman_rows", "pearson_rows" };
+        static const char *const measures[] = { "spearman_lookups", "pearson_lookups", "spearman_rows",
+                                                "pearson_rows" };
         for (size_t m = 0; m < TOOL_COUNT(measures); m++) {
             char place[96];
             snprintf(place, sizeof place, "premise-%s.json#cells[%zu].%s", trace, i, measures[m]);
@@ -164,8 +174,14 @@ static grq_status correlation_rows(results *run, const char *variant, const char
 
 grq_status report_correlation(results *run, const char *variant, table *out, grq_error *err)
 {
-    static const char *const headings[] = { "trace", "kind of text", "layer", "order", "Spearman, look-ups", "Pearson with log count, look-ups",
-                                            "Spearman, rows", "Pearson with log count, rows" };
+    static const char *const headings[] = { "trace",
+                                            "kind of text",
+                                            "layer",
+                                            "order",
+                                            "Spearman, look-ups",
+                                            "Pearson with log count, look-ups",
+                                            "Spearman, rows",
+                                            "Pearson with log count, rows" };
     table_start(out, TOOL_COUNT(headings), headings);
     grq_status st = correlation_rows(run, variant, "text", out, err);
     if (st == GRQ_OK) st = correlation_rows(run, variant, "questions", out, err);
@@ -174,8 +190,16 @@ grq_status report_correlation(results *run, const char *variant, table *out, grq
 
 grq_status report_profile(results *run, const char *variant, table *out, grq_error *err)
 {
-    static const char *const headings[] = { "trace", "layer", "stage-1 / full gate correlation", "importance in the top 1 %", "top 10 %", "top 41.2 %",
-                                            "gate energy in the top 1 %", "unseen 2-grams' importance %", "unseen 3-grams' %", "unseen 4-grams' %" };
+    static const char *const headings[] = { "trace",
+                                            "layer",
+                                            "stage-1 / full gate correlation",
+                                            "importance in the top 1 %",
+                                            "top 10 %",
+                                            "top 41.2 %",
+                                            "gate energy in the top 1 %",
+                                            "unseen 2-grams' importance %",
+                                            "unseen 3-grams' %",
+                                            "unseen 4-grams' %" };
     static const char *const traces[] = { "text", "questions" };
     table_start(out, TOOL_COUNT(headings), headings);
     for (size_t k = 0; k < 2; k++) {
@@ -191,9 +215,12 @@ grq_status report_profile(results *run, const char *variant, table *out, grq_err
             interval(out, 2, run, variant, place, 3);
             static const char *const shares[] = { "top_1", "top_10", "top_41", "top_1_energy" };
             for (size_t s = 0; s < 4; s++)
-                percent(out, 3 + s, number(run, at(variant, "premise-%s.json#profile[%zu].%s", traces[k], i, shares[s])), 1);
+                percent(out, 3 + s,
+                        number(run, at(variant, "premise-%s.json#profile[%zu].%s", traces[k], i, shares[s])), 1);
             for (unsigned order = 2; order <= 4; order++)
-                percent(out, 5 + order, number(run, at(variant, "premise-%s.json#profile[%zu].unseen_share.%u", traces[k], i, order)), 2);
+                percent(out, 5 + order,
+                        number(run, at(variant, "premise-%s.json#profile[%zu].unseen_share.%u", traces[k], i, order)),
+                        2);
         }
     }
     return table_check(out, err);

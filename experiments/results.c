@@ -57,7 +57,7 @@ static grq_status document(results *r, const char *name, size_t length, grq_json
 typedef struct {
     grq_json_node **nodes; /* (room) */
     size_t n, room;
-    const char *path;      /* whole, for messages */
+    const char *path; /* whole, for messages */
 } matches;
 
 /* Follows `rest` (what is left of the path) from `node`, collecting every node it ends at. */
@@ -74,16 +74,19 @@ static grq_status follow(grq_json_node *node, const char *rest, matches *m, grq_
         const char *next = end[1] == '.' ? end + 2 : end + 1;
         if (rest[1] == '*') {
             grq_status st = GRQ_OK;
-            for (size_t i = 0; st == GRQ_OK && i < grq_json_count(node); i++) st = follow(grq_json_at(node, i), next, m, err);
+            for (size_t i = 0; st == GRQ_OK && i < grq_json_count(node); i++)
+                st = follow(grq_json_at(node, i), next, m, err);
             return st;
         }
         grq_json_node *element = grq_json_at(node, strtoul(rest + 1, NULL, 10));
-        if (!element) return grq_fail(err, GRQ_E_DATA, "%s: there is no element %.*s", m->path, (int)(end + 1 - rest), rest);
+        if (!element)
+            return grq_fail(err, GRQ_E_DATA, "%s: there is no element %.*s", m->path, (int)(end + 1 - rest), rest);
         return follow(element, next, m, err);
     }
     const size_t length = strcspn(rest, ".[");
     char key[128];
-    if (length >= sizeof key) return grq_fail(err, GRQ_E_USAGE, "%s: a key is longer than %zu bytes", m->path, sizeof key - 1);
+    if (length >= sizeof key)
+        return grq_fail(err, GRQ_E_USAGE, "%s: a key is longer than %zu bytes", m->path, sizeof key - 1);
     memcpy(key, rest, length);
     key[length] = '\0';
     grq_json_node *child = grq_json_kind_of(node) == GRQ_JSON_OBJECT ? grq_json_find(node, key) : NULL;

@@ -1,7 +1,7 @@
 /* experiments/seeds.h - one seed, several texts that never meet.
  *
- * The text a model is trained on, the text that row counts come from and the text that is traced are drawn from the same
- * world with different corpus seeds, so that frequencies and priors are never taken from what is evaluated. */
+ * The text a model is trained on, the text that row counts come from and the text that is traced are drawn from the
+ * same world with different corpus seeds, so that frequencies and priors are never taken from what is evaluated. */
 #ifndef GATERQ_SEEDS_H
 #define GATERQ_SEEDS_H
 

@@ -18,7 +18,7 @@ typedef struct {
 
 void table_start(table *t, size_t n_columns, const char *const *headings);
 void table_free(table *t);
-void table_row(table *t);                                       /* a new row of empty cells */
+void table_row(table *t); /* a new row of empty cells */
 /* Sets a cell of the last row. */
 void table_cell(table *t, size_t column, const char *format, ...) __attribute__((format(printf, 3, 4)));
 grq_status table_check(const table *t, grq_error *err);

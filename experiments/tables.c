@@ -28,14 +28,16 @@ static grq_status find_scales(const input_table *t, const grq_tensor *table, con
     const char *path = grq_safetensors_path(t->file);
     char name[512];
     if (n < 7 || strcmp(table->name + n - 7, ".weight") || n >= sizeof name)
-        return grq_fail(err, GRQ_E_DATA, "%s: tensor %s is F8_E4M3; its name must end in .weight, so that its .scale can be found", path,
+        return grq_fail(err, GRQ_E_DATA,
+                        "%s: tensor %s is F8_E4M3; its name must end in .weight, so that its .scale can be found", path,
                         table->name);
     snprintf(name, sizeof name, "%.*s.scale", (int)(n - 7), table->name);
     const uint64_t shape[] = { t->n_rows, (t->row_dim + SCALE_BLOCK - 1) / SCALE_BLOCK };
     return grq_safetensors_get(t->file, name, GRQ_F8_E8M0, 2, shape, out, err);
 }
 
-static float convert(const grq_tensor *table, const grq_tensor *scales, const input_table *t, uint64_t row, uint32_t column)
+static float convert(const grq_tensor *table, const grq_tensor *scales, const input_table *t, uint64_t row,
+                     uint32_t column)
 {
     const uint64_t i = row * t->row_dim + column;
     uint16_t word;
@@ -44,7 +46,8 @@ static float convert(const grq_tensor *table, const grq_tensor *scales, const in
     case GRQ_BF16: memcpy(&word, (const char *)table->data + 2 * i, 2); return grq_f32_from_bf16(word);
     default: {
         const uint64_t block = row * scales->shape[1] + column / SCALE_BLOCK;
-        return grq_f32_from_e4m3(((const uint8_t *)table->data)[i]) * grq_f32_from_e8m0(((const uint8_t *)scales->data)[block]);
+        return grq_f32_from_e4m3(((const uint8_t *)table->data)[i]) *
+               grq_f32_from_e8m0(((const uint8_t *)scales->data)[block]);
     }
     }
 }
@@ -58,14 +61,14 @@ static grq_status convert_table(input_table *t, const grq_tensor *table, grq_err
     }
     t->owned = malloc(t->n_rows * t->row_dim * sizeof *t->owned);
     if (!t->owned)
-        return grq_fail(err, GRQ_E_NOMEM, "%s: no memory to convert %" PRIu64 " rows of %u values", grq_safetensors_path(t->file), t->n_rows,
-                        t->row_dim);
+        return grq_fail(err, GRQ_E_NOMEM, "%s: no memory to convert %" PRIu64 " rows of %u values",
+                        grq_safetensors_path(t->file), t->n_rows, t->row_dim);
     for (uint64_t r = 0; r < t->n_rows; r++)
         for (uint32_t c = 0; c < t->row_dim; c++) {
             const float value = convert(table, scales, t, r, c);
             if (!isfinite(value))
-                return grq_fail(err, GRQ_E_DATA, "%s: tensor %s, row %" PRIu64 ", column %u is NaN or infinite", grq_safetensors_path(t->file),
-                                table->name, r, c);
+                return grq_fail(err, GRQ_E_DATA, "%s: tensor %s, row %" PRIu64 ", column %u is NaN or infinite",
+                                grq_safetensors_path(t->file), table->name, r, c);
             t->owned[r * t->row_dim + c] = value;
         }
     t->values = t->owned;
@@ -78,7 +81,8 @@ static grq_status open_tensor(input_table *t, const char *tensor, grq_error *err
     const grq_tensor *table = grq_safetensors_find(t->file, tensor);
     if (!table) return grq_fail(err, GRQ_E_DATA, "%s: there is no tensor %s", path, tensor);
     if (table->rank != 2 || table->shape[0] < 1 || table->shape[1] < 1 || table->shape[1] > 65536)
-        return grq_fail(err, GRQ_E_DATA, "%s: tensor %s is no table (rows, values) of at most 65536 values a row", path, tensor);
+        return grq_fail(err, GRQ_E_DATA, "%s: tensor %s is no table (rows, values) of at most 65536 values a row", path,
+                        tensor);
     t->n_rows = table->shape[0];
     t->row_dim = (uint32_t)table->shape[1];
     snprintf(t->source, sizeof t->source, "%s:%s", base ? base + 1 : path, tensor);

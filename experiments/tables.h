@@ -15,8 +15,8 @@ typedef struct {
     char sha256[GRQ_SHA256_HEX]; /* of the tensor's bytes as stored */
 } input_table;
 
-/* `name` is "FILE.safetensors:TENSOR"; F32, F16, BF16, or F8_E4M3 with E8M0 scales (one per row and 32 columns) in the tensor
- * whose name ends in ".scale" in place of ".weight". NaN codes are refused with their row. */
+/* `name` is "FILE.safetensors:TENSOR"; F32, F16, BF16, or F8_E4M3 with E8M0 scales (one per row and 32 columns) in the
+ * tensor whose name ends in ".scale" in place of ".weight". NaN codes are refused with their row. */
 grq_status input_table_open(const char *name, input_table *out, grq_error *err);
 void input_table_close(input_table *table);
 

@@ -61,13 +61,14 @@ static void draw(const char *stage, uint64_t done, uint64_t total, const char *u
     format_count(rate, sizeof rate, per_second);
     if (per_second > 0) format_time(left, sizeof left, (double)(total - done) / per_second);
     fprintf(stderr, "%s%s  %3.0f %%  %sof %s%s  %s%s/s  %s left%s%s%s", line.on_terminal ? "\r\033[K" : "", stage,
-            total ? 100.0 * (double)done / (double)total : 100.0, n_done, n_total, unit, rate, unit, left, detail ? "  " : "",
-            detail ? detail : "", line.on_terminal ? "" : "\n");
+            total ? 100.0 * (double)done / (double)total : 100.0, n_done, n_total, unit, rate, unit, left,
+            detail ? "  " : "", detail ? detail : "", line.on_terminal ? "" : "\n");
     fflush(stderr);
     line.line_open = line.on_terminal;
 }
 
-static void report(void *context, const char *stage, uint64_t done, uint64_t total, const char *unit, const char *detail)
+static void report(void *context, const char *stage, uint64_t done, uint64_t total, const char *unit,
+                   const char *detail)
 {
     (void)context;
     if (*line.quiet) return;

@@ -40,7 +40,8 @@ static grq_status parse_u64(const tool_option *option, const char *text, grq_err
     if (*text < '0' || *text > '9' || *end || errno)
         return grq_fail(err, GRQ_E_USAGE, "--%s: \"%s\" is not a whole number", option->name, text);
     if ((option->min != 0 || option->max != 0) && ((double)value < option->min || (double)value > option->max))
-        return grq_fail(err, GRQ_E_USAGE, "--%s: %s is outside %.0f to %.0f", option->name, text, option->min, option->max);
+        return grq_fail(err, GRQ_E_USAGE, "--%s: %s is outside %.0f to %.0f", option->name, text, option->min,
+                        option->max);
     *(uint64_t *)option->target = value;
     return GRQ_OK;
 }
@@ -84,8 +85,8 @@ static size_t all_options(tool_context *tool, const tool_command *command, uint6
     return command->n_options + TOOL_COUNT(common);
 }
 
-static grq_status take_option(const tool_command *command, const tool_option *options, size_t n_options, bool *seen, int argc,
-                              char **argv, int *i, grq_error *err)
+static grq_status take_option(const tool_command *command, const tool_option *options, size_t n_options, bool *seen,
+                              int argc, char **argv, int *i, grq_error *err)
 {
     const char *argument = argv[*i] + 2;
     const size_t name_length = strcspn(argument, "=");
@@ -98,15 +99,18 @@ static grq_status take_option(const tool_command *command, const tool_option *op
         if (option->kind == TOOL_FLAG && value)
             return grq_fail(err, GRQ_E_USAGE, "--%s takes no value, but got \"%s\"", option->name, value);
         if (option->kind != TOOL_FLAG && !value) {
-            if (*i + 1 >= argc) return grq_fail(err, GRQ_E_USAGE, "--%s needs a value (%s)", option->name, option->value_name);
+            if (*i + 1 >= argc)
+                return grq_fail(err, GRQ_E_USAGE, "--%s needs a value (%s)", option->name, option->value_name);
             value = argv[++*i];
         }
         return set_option(option, value, err);
     }
-    return grq_fail(err, GRQ_E_USAGE, "unknown option --%.*s; see gaterq %s --help", (int)name_length, argument, command->name);
+    return grq_fail(err, GRQ_E_USAGE, "unknown option --%.*s; see gaterq %s --help", (int)name_length, argument,
+                    command->name);
 }
 
-grq_status tool_parse(tool_context *tool, const tool_command *command, int argc, char **argv, bool *done, grq_error *err)
+grq_status tool_parse(tool_context *tool, const tool_command *command, int argc, char **argv, bool *done,
+                      grq_error *err)
 {
     *done = false;
     tool_option options[MAX_OPTIONS];
@@ -131,8 +135,8 @@ grq_status tool_parse(tool_context *tool, const tool_command *command, int argc,
             return grq_fail(err, GRQ_E_USAGE, "unknown option %s; see gaterq %s --help", argv[i], command->name);
         } else {
             if (n_positionals == command->max_positionals)
-                return grq_fail(err, GRQ_E_USAGE, "unexpected argument \"%s\"; usage: gaterq %s %s", argv[i], command->name,
-                                command->usage);
+                return grq_fail(err, GRQ_E_USAGE, "unexpected argument \"%s\"; usage: gaterq %s %s", argv[i],
+                                command->name, command->usage);
             command->positionals[n_positionals++] = argv[i];
         }
     }

@@ -17,12 +17,27 @@ static inline grq_model_shape lm_make_shape(lm_test_shape given)
 {
     grq_error err = { 0 };
     grq_model_shape shape = {
-        .vocab_size = given.vocab_size, .width = given.width, .n_blocks = given.n_blocks, .n_heads = given.n_heads,
-        .mlp_width = given.mlp_width, .norm_eps = 1e-6,
-        .memory = { .family = "miniature", .n_layers = given.n_blocks > 2 ? 2 : 1, .layer_ids = { 1, given.n_blocks > 2 ? 2 : 0 }, .min_order = 2,
-                    .max_order = 4, .n_heads = 2, .row_dim = given.row_dim, .width = given.width,
-                    .n_branches = given.n_branches, .prime_start = 31, .n_ids = given.vocab_size, .pad_id = GRQ_PAD_TOKEN,
-                    .multiplier_seed = 10007, .norm_eps = 1e-6, .gate_clamp = given.gate_clamp },
+        .vocab_size = given.vocab_size,
+        .width = given.width,
+        .n_blocks = given.n_blocks,
+        .n_heads = given.n_heads,
+        .mlp_width = given.mlp_width,
+        .norm_eps = 1e-6,
+        .memory = { .family = "miniature",
+                    .n_layers = given.n_blocks > 2 ? 2 : 1,
+                    .layer_ids = { 1, given.n_blocks > 2 ? 2 : 0 },
+                    .min_order = 2,
+                    .max_order = 4,
+                    .n_heads = 2,
+                    .row_dim = given.row_dim,
+                    .width = given.width,
+                    .n_branches = given.n_branches,
+                    .prime_start = 31,
+                    .n_ids = given.vocab_size,
+                    .pad_id = GRQ_PAD_TOKEN,
+                    .multiplier_seed = 10007,
+                    .norm_eps = 1e-6,
+                    .gate_clamp = given.gate_clamp },
     };
     assert_ok(grq_geometry_derive(&shape.memory, &err), &err);
     return shape;
@@ -51,7 +66,8 @@ static inline int32_t *lm_make_text(size_t n, uint32_t vocab_size, uint64_t seed
     grq_rng_seed(&rng, seed);
     for (size_t i = 0; i < n; i++) {
         const bool known = i >= 2 && grq_rng_below(&rng, 10) > 0;
-        text[i] = known ? (text[i - 1] * 7 + text[i - 2] * 3 + 1) % (int32_t)vocab_size : (int32_t)grq_rng_below(&rng, vocab_size);
+        text[i] = known ? (text[i - 1] * 7 + text[i - 2] * 3 + 1) % (int32_t)vocab_size
+                        : (int32_t)grq_rng_below(&rng, vocab_size);
     }
     return text;
 }

@@ -7,8 +7,8 @@
 #include "gaterq/world.h"
 
 #define GENERATED_CONFIG(entities, syllables)                                                                          \
-    "{\"kind\":\"generated\",\"templates\":\"datasets/worlds/generated.json\",\"seed\":1,\"n_entities\":" entities        \
-    ",\"n_syllables\":" syllables ",\"zipf\":0.9,\"floor\":0.2,\"n_people\":120,\"n_cities\":120,\"n_topics\":10,"          \
+    "{\"kind\":\"generated\",\"templates\":\"datasets/worlds/generated.json\",\"seed\":1,\"n_entities\":" entities     \
+    ",\"n_syllables\":" syllables ",\"zipf\":0.9,\"floor\":0.2,\"n_people\":120,\"n_cities\":120,\"n_topics\":10,"     \
     "\"fact_share\":0.65,\"infobox_share\":0.45,\"qa_share\":0.15,\"shown_share\":0.5}"
 
 static inline grq_status open_world(const char *config, grq_world **out, grq_error *err)

@@ -9,10 +9,10 @@
 /* CBLAS's own enumeration values. */
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 
-typedef void sgemm_function(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a, int lda,
-                            const float *b, int ldb, float beta, float *c, int ldc);
-typedef void dgemm_function(int order, int transpose_a, int transpose_b, int m, int n, int k, double alpha, const double *a, int lda,
-                            const double *b, int ldb, double beta, double *c, int ldc);
+typedef void sgemm_function(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
+                            const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+typedef void dgemm_function(int order, int transpose_a, int transpose_b, int m, int n, int k, double alpha,
+                            const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static sgemm_function *sgemm;
@@ -69,8 +69,8 @@ static void describe(void *library, bool chosen)
     const char *text = config ? config() : "", *at = strstr(text, "OpenBLAS ");
     char version[48] = "";
     if (at) snprintf(version, sizeof version, "%.*s", (int)strcspn(at + 9, " "), at + 9);
-    snprintf(description, sizeof description, "OpenBLAS %s, kernel %s (%s), 1 thread per call", version, core ? core() : "unknown",
-             chosen ? "chosen by gaterq" : "OPENBLAS_CORETYPE or the library's choice");
+    snprintf(description, sizeof description, "OpenBLAS %s, kernel %s (%s), 1 thread per call", version,
+             core ? core() : "unknown", chosen ? "chosen by gaterq" : "OPENBLAS_CORETYPE or the library's choice");
 }
 
 static void load(void)
@@ -83,7 +83,8 @@ static void load(void)
     if (core) restore_variable("OPENBLAS_CORETYPE", core_before);
     restore_variable("OPENBLAS_NUM_THREADS", threads_before);
     if (!library) {
-        grq_fail(&failure, GRQ_E_DEVICE, "OpenBLAS cannot be opened (%s); install it with: apt-get install libopenblas0-pthread", dlerror());
+        grq_fail(&failure, GRQ_E_DEVICE,
+                 "OpenBLAS cannot be opened (%s); install it with: apt-get install libopenblas0-pthread", dlerror());
         return;
     }
     sgemm = (sgemm_function *)symbol(library, "cblas_sgemm");
@@ -105,16 +106,16 @@ const char *grq_blas_description(void)
     return description;
 }
 
-void grq_sgemm(bool transpose_a, bool transpose_b, int m, int n, int k, const float *a, int lda, const float *b, int ldb, float beta,
-               float *c, int ldc)
+void grq_sgemm(bool transpose_a, bool transpose_b, int m, int n, int k, const float *a, int lda, const float *b,
+               int ldb, float beta, float *c, int ldc)
 {
-    sgemm(ROW_MAJOR, transpose_a ? TRANSPOSE : NO_TRANSPOSE, transpose_b ? TRANSPOSE : NO_TRANSPOSE, m, n, k, 1.0f, a, lda, b, ldb, beta,
-          c, ldc);
+    sgemm(ROW_MAJOR, transpose_a ? TRANSPOSE : NO_TRANSPOSE, transpose_b ? TRANSPOSE : NO_TRANSPOSE, m, n, k, 1.0f, a,
+          lda, b, ldb, beta, c, ldc);
 }
 
-void grq_dgemm(bool transpose_a, bool transpose_b, int m, int n, int k, const double *a, int lda, const double *b, int ldb, double beta,
-               double *c, int ldc)
+void grq_dgemm(bool transpose_a, bool transpose_b, int m, int n, int k, const double *a, int lda, const double *b,
+               int ldb, double beta, double *c, int ldc)
 {
-    dgemm(ROW_MAJOR, transpose_a ? TRANSPOSE : NO_TRANSPOSE, transpose_b ? TRANSPOSE : NO_TRANSPOSE, m, n, k, 1.0, a, lda, b, ldb, beta,
-          c, ldc);
+    dgemm(ROW_MAJOR, transpose_a ? TRANSPOSE : NO_TRANSPOSE, transpose_b ? TRANSPOSE : NO_TRANSPOSE, m, n, k, 1.0, a,
+          lda, b, ldb, beta, c, ldc);
 }

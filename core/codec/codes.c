@@ -48,19 +48,24 @@ uint32_t grq_first_not_finite(const float *row, uint32_t row_dim)
 
 /* ---- the object ---- */
 
-grq_status grq_codes_new(const grq_encoder *encoder, uint64_t n_rows, uint32_t row_dim, uint32_t n_stages, const grq_codes_origin *origin,
-                         grq_codes **out, grq_error *err)
+grq_status grq_codes_new(const grq_encoder *encoder, uint64_t n_rows, uint32_t row_dim, uint32_t n_stages,
+                         const grq_codes_origin *origin, grq_codes **out, grq_error *err)
 {
     *out = NULL;
     if (n_stages < 1 || n_stages > GRQ_MAX_STAGES)
         return grq_fail(err, GRQ_E_USAGE, "%u stages; 1 to %d are possible", n_stages, GRQ_MAX_STAGES);
-    if (n_rows < 1 || n_rows > INT64_MAX / 65536) return grq_fail(err, GRQ_E_DATA, "a table of %" PRIu64 " rows cannot be coded", n_rows);
+    if (n_rows < 1 || n_rows > INT64_MAX / 65536)
+        return grq_fail(err, GRQ_E_DATA, "a table of %" PRIu64 " rows cannot be coded", n_rows);
     if (row_dim < 1 || row_dim > 65536 || row_dim % encoder->dim_multiple)
-        return grq_fail(err, GRQ_E_DATA, "rows of %u values: encoder %s needs a multiple of %u, at most 65536", row_dim, encoder->name,
-                        encoder->dim_multiple);
+        return grq_fail(err, GRQ_E_DATA, "rows of %u values: encoder %s needs a multiple of %u, at most 65536", row_dim,
+                        encoder->name, encoder->dim_multiple);
     grq_codes *c = calloc(1, sizeof *c);
     if (!c) return grq_fail(err, GRQ_E_NOMEM, "no memory for codes");
-    *c = (grq_codes){ .encoder = encoder, .n_rows = n_rows, .row_dim = row_dim, .n_stages = n_stages, .code_bytes = grq_code_bytes(row_dim) };
+    *c = (grq_codes){ .encoder = encoder,
+                      .n_rows = n_rows,
+                      .row_dim = row_dim,
+                      .n_stages = n_stages,
+                      .code_bytes = grq_code_bytes(row_dim) };
     c->origin.family = strdup(origin && origin->family ? origin->family : "");
     c->origin.layer = origin ? origin->layer : 0;
     c->origin.source = strdup(origin && origin->source ? origin->source : "");
@@ -135,12 +140,12 @@ static double row_errors(const grq_codes *c, const float *x, uint64_t row, float
     return energy;
 }
 
-grq_status grq_codes_distortion(const grq_codes *c, const float *table, uint64_t n_rows, uint32_t row_dim, grq_distortion *out,
-                                grq_error *err)
+grq_status grq_codes_distortion(const grq_codes *c, const float *table, uint64_t n_rows, uint32_t row_dim,
+                                grq_distortion *out, grq_error *err)
 {
     if (n_rows != c->n_rows || row_dim != c->row_dim)
-        return grq_fail(err, GRQ_E_DATA, "the codes hold %" PRIu64 " rows of %u values, the table %" PRIu64 " of %u", c->n_rows, c->row_dim,
-                        n_rows, row_dim);
+        return grq_fail(err, GRQ_E_DATA, "the codes hold %" PRIu64 " rows of %u values, the table %" PRIu64 " of %u",
+                        c->n_rows, c->row_dim, n_rows, row_dim);
     float *y = malloc(row_dim * sizeof *y);
     if (!y) return grq_fail(err, GRQ_E_NOMEM, "no memory for a row of %u values", row_dim);
     *out = (grq_distortion){ .n_rows = n_rows };
@@ -161,7 +166,9 @@ grq_status grq_codes_distortion(const grq_codes *c, const float *table, uint64_t
         for (uint32_t d = 0; d < c->n_stages; d++) out->relative_mse[d] += error[d] / energy;
     }
     for (uint32_t d = 0; d < GRQ_MAX_STAGES; d++)
-        out->relative_mse[d] = d < c->n_stages && n_rows > out->n_zero_rows ? out->relative_mse[d] / (double)(n_rows - out->n_zero_rows) : NAN;
+        out->relative_mse[d] = d < c->n_stages && n_rows > out->n_zero_rows
+                                   ? out->relative_mse[d] / (double)(n_rows - out->n_zero_rows)
+                                   : NAN;
     free(y);
     return st;
 }

@@ -38,7 +38,8 @@ static grq_status encode_block(const grq_codes *c, const float *table, uint64_t 
 }
 
 /* The error of the lowest row wins, whichever thread meets one first. */
-static grq_status encode_rows(const grq_codes *c, const float *table, uint32_t n_threads, const grq_progress *progress, grq_error *err)
+static grq_status encode_rows(const grq_codes *c, const float *table, uint32_t n_threads, const grq_progress *progress,
+                              grq_error *err)
 {
     const uint64_t n_blocks = (c->n_rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
     uint64_t failed_block = UINT64_MAX, n_done = 0;
@@ -57,7 +58,8 @@ static grq_status encode_rows(const grq_codes *c, const float *table, uint32_t n
         {
             n_done += n;
             grq_status told = st;
-            if (st == GRQ_OK && failed_block == UINT64_MAX) told = grq_progress_step(progress, "encode", n_done, c->n_rows, "rows", NULL, &own);
+            if (st == GRQ_OK && failed_block == UINT64_MAX)
+                told = grq_progress_step(progress, "encode", n_done, c->n_rows, "rows", NULL, &own);
             if (told != GRQ_OK && b < failed_block) {
                 failure = own;
 #pragma omp atomic write
@@ -68,8 +70,9 @@ static grq_status encode_rows(const grq_codes *c, const float *table, uint32_t n
     return failure.status == GRQ_OK ? GRQ_OK : grq_fail(err, failure.status, "%s", failure.message);
 }
 
-grq_status grq_codes_encode(const grq_encoder *encoder, const float *table, uint64_t n_rows, uint32_t row_dim, uint32_t n_stages,
-                            const grq_codes_origin *origin, uint32_t n_threads, const grq_progress *progress, grq_codes **out, grq_error *err)
+grq_status grq_codes_encode(const grq_encoder *encoder, const float *table, uint64_t n_rows, uint32_t row_dim,
+                            uint32_t n_stages, const grq_codes_origin *origin, uint32_t n_threads,
+                            const grq_progress *progress, grq_codes **out, grq_error *err)
 {
     grq_codes *c = NULL;
     *out = NULL;

@@ -10,8 +10,8 @@ static const char FORMAT[] = "gaterq-codes-1";
 
 /* ---- planes ---- */
 
-/* Every plane starts at a multiple of 64 bytes, a cache line, so that no code of 256 values crosses a sector. The format
- * allows no holes, so a short tensor of zeros fills up the plane before, where its size asks for that. */
+/* Every plane starts at a multiple of 64 bytes, a cache line, so that no code of 256 values crosses a sector. The
+ * format allows no holes, so a short tensor of zeros fills up the plane before, where its size asks for that. */
 enum { PLANE_ALIGN = 64, MAX_TENSORS = 4 * GRQ_MAX_STAGES, NAME_BYTES = 32 };
 
 typedef struct {
@@ -36,7 +36,9 @@ static void add_padding(plane_list *list, uint32_t stage, const char *what)
 {
     static const uint8_t zeros[PLANE_ALIGN];
     const uint64_t n = (PLANE_ALIGN - list->tensors[list->n - 1].n_bytes % PLANE_ALIGN) % PLANE_ALIGN;
-    if (n) add_tensor(list, (grq_tensor){ .dtype = GRQ_U8, .rank = 1, .shape = { n }, .n_bytes = n, .data = zeros }, stage, what);
+    if (n)
+        add_tensor(list, (grq_tensor){ .dtype = GRQ_U8, .rank = 1, .shape = { n }, .n_bytes = n, .data = zeros }, stage,
+                   what);
 }
 
 /* Code planes first: for usual row widths and numbers of rows they need no padding. */
@@ -44,13 +46,23 @@ static void list_planes(const grq_codes *c, plane_list *list)
 {
     list->n = 0;
     for (uint32_t k = 0; k < c->n_stages; k++) {
-        add_tensor(list, (grq_tensor){ .dtype = GRQ_U8, .rank = 2, .shape = { c->n_rows, c->code_bytes },
-                                       .n_bytes = c->n_rows * c->code_bytes, .data = c->code[k] }, k, "code");
+        add_tensor(list,
+                   (grq_tensor){ .dtype = GRQ_U8,
+                                 .rank = 2,
+                                 .shape = { c->n_rows, c->code_bytes },
+                                 .n_bytes = c->n_rows * c->code_bytes,
+                                 .data = c->code[k] },
+                   k, "code");
         add_padding(list, k, "code.pad");
     }
     for (uint32_t k = 0; k < c->n_stages; k++) {
-        add_tensor(list, (grq_tensor){ .dtype = GRQ_F16, .rank = 1, .shape = { c->n_rows }, .n_bytes = c->n_rows * sizeof(uint16_t),
-                                       .data = c->side[k] }, k, "scale");
+        add_tensor(list,
+                   (grq_tensor){ .dtype = GRQ_F16,
+                                 .rank = 1,
+                                 .shape = { c->n_rows },
+                                 .n_bytes = c->n_rows * sizeof(uint16_t),
+                                 .data = c->side[k] },
+                   k, "scale");
         if (k + 1 < c->n_stages) add_padding(list, k, "scale.pad");
     }
 }
@@ -67,9 +79,17 @@ grq_status grq_codes_save(const grq_codes *c, const char *path, grq_error *err)
     snprintf(dim, sizeof dim, "%u", c->row_dim);
     snprintf(stages, sizeof stages, "%u", c->n_stages);
     const grq_metadata metadata[] = {
-        { "format", FORMAT }, { "family", c->origin.family }, { "layer", layer }, { "encoder", c->encoder->name },
-        { "scale_rule", c->encoder->scale_rule }, { "rows", rows }, { "row_dim", dim }, { "stages", stages }, { "exp_tab", "0" },
-        { "source", c->origin.source }, { "source_sha256", c->origin.source_sha256 },
+        { "format", FORMAT },
+        { "family", c->origin.family },
+        { "layer", layer },
+        { "encoder", c->encoder->name },
+        { "scale_rule", c->encoder->scale_rule },
+        { "rows", rows },
+        { "row_dim", dim },
+        { "stages", stages },
+        { "exp_tab", "0" },
+        { "source", c->origin.source },
+        { "source_sha256", c->origin.source_sha256 },
     };
     return grq_safetensors_write(path, planes.tensors, planes.n, metadata, sizeof metadata / sizeof *metadata, err);
 }
@@ -80,10 +100,12 @@ static grq_status metadata_text(const grq_safetensors *file, const char *key, co
 {
     *out = grq_safetensors_metadata(file, key);
     if (*out) return GRQ_OK;
-    return grq_fail(err, GRQ_E_DATA, "%s: no metadata \"%s\": not a coded table of gaterq", grq_safetensors_path(file), key);
+    return grq_fail(err, GRQ_E_DATA, "%s: no metadata \"%s\": not a coded table of gaterq", grq_safetensors_path(file),
+                    key);
 }
 
-static grq_status metadata_number(const grq_safetensors *file, const char *key, uint64_t min, uint64_t max, uint64_t *out, grq_error *err)
+static grq_status metadata_number(const grq_safetensors *file, const char *key, uint64_t min, uint64_t max,
+                                  uint64_t *out, grq_error *err)
 {
     const char *text;
     char *end;
@@ -92,8 +114,8 @@ static grq_status metadata_number(const grq_safetensors *file, const char *key, 
     errno = 0;
     *out = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || errno || *out < min || *out > max)
-        return grq_fail(err, GRQ_E_DATA, "%s: metadata \"%s\" is \"%.60s\", not %" PRIu64 " to %" PRIu64, grq_safetensors_path(file), key, text,
-                        min, max);
+        return grq_fail(err, GRQ_E_DATA, "%s: metadata \"%s\" is \"%.60s\", not %" PRIu64 " to %" PRIu64,
+                        grq_safetensors_path(file), key, text, min, max);
     return GRQ_OK;
 }
 
@@ -103,7 +125,8 @@ static grq_status check_scales(const grq_codes *c, const char *path, uint32_t st
     for (uint64_t r = 0; r < c->n_rows; r++) {
         const uint16_t word = grq_side_word(c, stage, r);
         if (word >= 0x7C00)
-            return grq_fail(err, GRQ_E_DATA, "%s: stage%u.scale, row %" PRIu64 " is 0x%04X: negative, infinite or NaN", path, stage + 1, r, word);
+            return grq_fail(err, GRQ_E_DATA, "%s: stage%u.scale, row %" PRIu64 " is 0x%04X: negative, infinite or NaN",
+                            path, stage + 1, r, word);
     }
     return GRQ_OK;
 }
@@ -133,8 +156,9 @@ static grq_status map_planes(grq_codes *c, const grq_safetensors *file, grq_erro
     grq_status st = GRQ_OK;
     for (size_t i = 0; i < grq_safetensors_count(file); i++)
         if (!tensor_belongs(c, grq_safetensors_at(file, i)))
-            return grq_fail(err, GRQ_E_DATA, "%s: tensor \"%s\" is no plane of %u stage%s, nor padding", grq_safetensors_path(file),
-                            grq_safetensors_at(file, i)->name, c->n_stages, c->n_stages == 1 ? "" : "s");
+            return grq_fail(err, GRQ_E_DATA, "%s: tensor \"%s\" is no plane of %u stage%s, nor padding",
+                            grq_safetensors_path(file), grq_safetensors_at(file, i)->name, c->n_stages,
+                            c->n_stages == 1 ? "" : "s");
     for (uint32_t k = 0; st == GRQ_OK && k < c->n_stages; k++) {
         char name[NAME_BYTES];
         const grq_tensor *code, *side;
@@ -159,7 +183,8 @@ static grq_status read_metadata(const grq_safetensors *file, grq_codes **out, gr
     grq_codes_origin origin;
     grq_status st = metadata_text(file, "format", &format, err);
     if (st == GRQ_OK && strcmp(format, FORMAT))
-        st = grq_fail(err, GRQ_E_DATA, "%s: format \"%.60s\"; this program reads %s", grq_safetensors_path(file), format, FORMAT);
+        st = grq_fail(err, GRQ_E_DATA, "%s: format \"%.60s\"; this program reads %s", grq_safetensors_path(file),
+                      format, FORMAT);
     if (st == GRQ_OK) st = metadata_text(file, "encoder", &name, err);
     if (st == GRQ_OK && grq_encoder_find(name, &encoder, err) != GRQ_OK) {
         st = GRQ_E_DATA;
@@ -167,7 +192,8 @@ static grq_status read_metadata(const grq_safetensors *file, grq_codes **out, gr
     }
     if (st == GRQ_OK) st = metadata_text(file, "exp_tab", &exp_tab, err);
     if (st == GRQ_OK && strcmp(exp_tab, "0"))
-        st = grq_fail(err, GRQ_E_DATA, "%s: exp_tab \"%.20s\"; only 0 can be read", grq_safetensors_path(file), exp_tab);
+        st =
+            grq_fail(err, GRQ_E_DATA, "%s: exp_tab \"%.20s\"; only 0 can be read", grq_safetensors_path(file), exp_tab);
     if (st == GRQ_OK) st = metadata_number(file, "rows", 1, INT64_MAX / 65536, &rows, err);
     if (st == GRQ_OK) st = metadata_number(file, "row_dim", 1, 65536, &dim, err);
     if (st == GRQ_OK) st = metadata_number(file, "stages", 1, GRQ_MAX_STAGES, &stages, err);

@@ -15,8 +15,8 @@ static grq_status ask_batch(const grq_model *model, const grq_memory_hook *hook,
     return grq_generate(model, hook, prompts, n, max_new, stop_token, outputs, n_tokens, err);
 }
 
-static grq_status mark(const grq_model *model, const grq_match_rule *rule, const grq_question *item, const int32_t *tokens,
-                       uint32_t n_tokens, char **output, bool *correct, grq_error *err)
+static grq_status mark(const grq_model *model, const grq_match_rule *rule, const grq_question *item,
+                       const int32_t *tokens, uint32_t n_tokens, char **output, bool *correct, grq_error *err)
 {
     grq_status st = grq_vocab_decode(grq_model_vocab(model), tokens, n_tokens, output, err);
     if (st == GRQ_OK) st = rule->match(*output, item->accepted, item->n_accepted, correct, err);
@@ -29,7 +29,9 @@ grq_status grq_ask(const grq_model *model, const grq_memory_hook *hook, const gr
                    grq_answers *out, grq_error *err)
 {
     const size_t n = questions->n;
-    *out = (grq_answers){ .n = n, .outputs = calloc(n + 1, sizeof *out->outputs), .correct = calloc(n + 1, sizeof *out->correct) };
+    *out = (grq_answers){ .n = n,
+                          .outputs = calloc(n + 1, sizeof *out->outputs),
+                          .correct = calloc(n + 1, sizeof *out->correct) };
     int32_t *tokens = calloc((size_t)GRQ_ASK_BATCH * max_new + 1, sizeof *tokens);
     uint32_t n_tokens[GRQ_ASK_BATCH];
     grq_status st = GRQ_OK;
@@ -38,8 +40,8 @@ grq_status grq_ask(const grq_model *model, const grq_memory_hook *hook, const gr
         const size_t count = n - start < GRQ_ASK_BATCH ? n - start : GRQ_ASK_BATCH;
         st = ask_batch(model, hook, questions->items + start, count, stop_token, max_new, tokens, n_tokens, err);
         for (size_t i = 0; st == GRQ_OK && i < count; i++)
-            st = mark(model, rule, &questions->items[start + i], tokens + i * max_new, n_tokens[i], &out->outputs[start + i],
-                      &out->correct[start + i], err);
+            st = mark(model, rule, &questions->items[start + i], tokens + i * max_new, n_tokens[i],
+                      &out->outputs[start + i], &out->correct[start + i], err);
         if (st == GRQ_OK && progress && progress->stop_requested && progress->stop_requested(progress->context))
             st = grq_fail(err, GRQ_E_INTERRUPTED, "stopped after %zu of %zu questions", start + count, n);
     }

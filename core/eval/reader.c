@@ -73,8 +73,8 @@ static float square_norm(const float *x, uint32_t n)
 }
 
 /* Decodes every look-up; `depth` gives each its own, or NULL for `all`. */
-static void decode(const grq_codes *codes, const grq_geometry *g, size_t n_lookups, const int64_t *rows, const uint8_t *depth,
-                   uint32_t all, float *e)
+static void decode(const grq_codes *codes, const grq_geometry *g, size_t n_lookups, const int64_t *rows,
+                   const uint8_t *depth, uint32_t all, float *e)
 {
     for (size_t i = 0; i < n_lookups; i++)
         grq_codes_decode(codes, (uint64_t)rows[i], depth ? depth[i] : all, e + i * g->row_dim);
@@ -138,13 +138,18 @@ static grq_status choose_depths(grq_reader *r, const grq_memory_layer *layer, si
         true_reductions(layer, r->config.codes[layer->layer_index], n_tokens, rows, w->energy, scratch, w->reduction);
     }
     const grq_lookup_batch batch = {
-        .n_positions = n_tokens, .n_columns = g->n_columns, .position_ids = w->position_ids, .gate_energy = w->energy,
-        .tau = r->tau[layer->layer_index], .row_energy = w->row_energy, .prior = r->config.counts ? w->prior : NULL,
-        .frequency = r->config.counts ? w->frequency : NULL, .true_reduction = w->reduction,
+        .n_positions = n_tokens,
+        .n_columns = g->n_columns,
+        .position_ids = w->position_ids,
+        .gate_energy = w->energy,
+        .tau = r->tau[layer->layer_index],
+        .row_energy = w->row_energy,
+        .prior = r->config.counts ? w->prior : NULL,
+        .frequency = r->config.counts ? w->frequency : NULL,
+        .true_reduction = w->reduction,
     };
     grq_status st = grq_policy_score(r->config.ordering, &batch, r->config.seed + layer->layer_index, w->score, err);
-    if (st == GRQ_OK)
-        st = grq_budget_allocate(&r->config.budget, w->score, n_tokens * g->n_columns, w->depth, err);
+    if (st == GRQ_OK) st = grq_budget_allocate(&r->config.budget, w->score, n_tokens * g->n_columns, w->depth, err);
     return st;
 }
 
@@ -160,8 +165,8 @@ static void gates_from_rows(workspace *w, const grq_memory_layer *layer, size_t 
     grq_layer_gates(layer, n_tokens, h, w->keys, NULL, w->gates);
 }
 
-static grq_status read_depth(void *context, const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows, float *h,
-                             grq_error *err)
+static grq_status read_depth(void *context, const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows,
+                             float *h, grq_error *err)
 {
     grq_reader *r = context;
     const grq_geometry *g = layer->geometry;
@@ -176,8 +181,8 @@ static grq_status read_depth(void *context, const grq_memory_layer *layer, size_
     return GRQ_OK;
 }
 
-static grq_status read_policy(void *context, const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows, float *h,
-                              grq_error *err)
+static grq_status read_policy(void *context, const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows,
+                              float *h, grq_error *err)
 {
     grq_reader *r = context;
     const grq_geometry *g = layer->geometry;
@@ -200,8 +205,8 @@ static grq_status read_policy(void *context, const grq_memory_layer *layer, size
     return GRQ_OK;
 }
 
-static grq_status read_nothing(void *context, const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows, float *h,
-                               grq_error *err)
+static grq_status read_nothing(void *context, const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows,
+                               float *h, grq_error *err)
 {
     (void)context, (void)layer, (void)n_tokens, (void)rows, (void)h, (void)err;
     return GRQ_OK;
@@ -214,12 +219,13 @@ static grq_status check_codes(const grq_model *model, const grq_reader_config *c
     for (uint32_t l = 0; l < g->n_layers; l++) {
         const grq_codes *codes = config->codes[l];
         if (grq_codes_n_rows(codes) != g->n_rows[l] || grq_codes_row_dim(codes) != g->row_dim)
-            return grq_fail(err, GRQ_E_DATA, "codes of layer %u hold %llu rows of %u values; the model's table has %llu of %u",
+            return grq_fail(err, GRQ_E_DATA,
+                            "codes of layer %u hold %llu rows of %u values; the model's table has %llu of %u",
                             g->layer_ids[l], (unsigned long long)grq_codes_n_rows(codes), grq_codes_row_dim(codes),
                             (unsigned long long)g->n_rows[l], g->row_dim);
         if (deepest > grq_codes_n_stages(codes))
-            return grq_fail(err, GRQ_E_USAGE, "codes of layer %u have %u stages; depth %u is asked for", g->layer_ids[l],
-                            grq_codes_n_stages(codes), deepest);
+            return grq_fail(err, GRQ_E_USAGE, "codes of layer %u have %u stages; depth %u is asked for",
+                            g->layer_ids[l], grq_codes_n_stages(codes), deepest);
     }
     return GRQ_OK;
 }
@@ -230,15 +236,18 @@ static grq_status check_counts(const grq_model *model, const grq_reader_config *
     const grq_ordering o = config->ordering;
     if (!config->counts) {
         if (o == GRQ_ORDER_PRIOR || o == GRQ_ORDER_FREQUENCY || o == GRQ_ORDER_COLDEST)
-            return grq_fail(err, GRQ_E_USAGE, "ordering %s needs row counts: make them with gaterq count", grq_ordering_name(o));
+            return grq_fail(err, GRQ_E_USAGE, "ordering %s needs row counts: make them with gaterq count",
+                            grq_ordering_name(o));
         return GRQ_OK;
     }
     if (config->counts->n_layers != g->n_layers)
-        return grq_fail(err, GRQ_E_DATA, "row counts are of %u layers, the model has %u", config->counts->n_layers, g->n_layers);
+        return grq_fail(err, GRQ_E_DATA, "row counts are of %u layers, the model has %u", config->counts->n_layers,
+                        g->n_layers);
     for (uint32_t l = 0; l < g->n_layers; l++)
         if (config->counts->n_rows[l] != g->n_rows[l])
             return grq_fail(err, GRQ_E_DATA, "row counts of layer %u are of %llu rows, the model's table has %llu",
-                            g->layer_ids[l], (unsigned long long)config->counts->n_rows[l], (unsigned long long)g->n_rows[l]);
+                            g->layer_ids[l], (unsigned long long)config->counts->n_rows[l],
+                            (unsigned long long)g->n_rows[l]);
     return GRQ_OK;
 }
 

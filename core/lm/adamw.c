@@ -18,7 +18,8 @@ static size_t list_chunks(const lm_layout *layout, lm_adam_chunk *out)
         if (t->role == LM_TABLE) continue;
         for (size_t at = 0; at < t->n; at += CHUNK, n++)
             if (out)
-                out[n] = (lm_adam_chunk){ .at = t->at + at, .n = t->n - at < CHUNK ? t->n - at : CHUNK,
+                out[n] = (lm_adam_chunk){ .at = t->at + at,
+                                          .n = t->n - at < CHUNK ? t->n - at : CHUNK,
                                           .decays = t->role == LM_MATRIX };
     }
     return n;
@@ -44,9 +45,14 @@ grq_status lm_adamw_new(const lm_layout *layout, float *weights, const grq_train
                         lm_adamw *out, grq_error *err)
 {
     const grq_geometry *g = &layout->shape->memory;
-    *out = (lm_adamw){ .layout = layout, .weights = weights, .n_steps = n_steps, .beta1 = (float)config->beta1,
-                       .beta2 = (float)config->beta2, .rest1 = (float)(1 - config->beta1),
-                       .rest2 = (float)(1 - config->beta2), .n_chunks = list_chunks(layout, NULL) };
+    *out = (lm_adamw){ .layout = layout,
+                       .weights = weights,
+                       .n_steps = n_steps,
+                       .beta1 = (float)config->beta1,
+                       .beta2 = (float)config->beta2,
+                       .rest1 = (float)(1 - config->beta1),
+                       .rest2 = (float)(1 - config->beta2),
+                       .n_chunks = list_chunks(layout, NULL) };
     out->first = lm_allocate(layout->n_all, sizeof *out->first);
     out->second = lm_allocate(layout->n_all, sizeof *out->second);
     out->steps = lm_allocate(n_steps, sizeof *out->steps);
@@ -58,7 +64,8 @@ grq_status lm_adamw_new(const lm_layout *layout, float *weights, const grq_train
         out->reader[i] = lm_allocate(g->n_rows[i], sizeof *out->reader[i]);
         complete = complete && out->applied[i] && out->reader[i];
     }
-    if (!complete) return grq_fail(err, GRQ_E_NOMEM, "training: no memory for the moments of %zu weights", layout->n_all);
+    if (!complete)
+        return grq_fail(err, GRQ_E_NOMEM, "training: no memory for the moments of %zu weights", layout->n_all);
     list_chunks(layout, out->chunks);
     plan_steps(config, n_steps, out->steps);
     return GRQ_OK;
@@ -105,8 +112,8 @@ double lm_adamw_sum(const lm_adamw *adam, float *const *gradients, size_t n_grad
 }
 
 /* `keep` is 1 - decay. */
-static GRQ_SIMD void update(const lm_adamw *adam, const lm_adam_step *step, float keep, float scale, size_t at, size_t n,
-                            const float *gradient)
+static GRQ_SIMD void update(const lm_adamw *adam, const lm_adam_step *step, float keep, float scale, size_t at,
+                            size_t n, const float *gradient)
 {
     float *w = adam->weights + at, *m = adam->first + at, *v = adam->second + at;
     const float b1 = adam->beta1, b2 = adam->beta2, r1 = adam->rest1, r2 = adam->rest2;

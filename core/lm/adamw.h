@@ -27,12 +27,12 @@ typedef struct {
 
 typedef struct {
     const lm_layout *layout;
-    float *weights, *first, *second; /* (layout->n_all) weights and moments; weights are the model's */
+    float *weights, *first, *second;  /* (layout->n_all) weights and moments; weights are the model's */
     float beta1, beta2, rest1, rest2; /* rest = 1 - beta */
-    lm_adam_step *steps;             /* (n_steps) */
+    lm_adam_step *steps;              /* (n_steps) */
     uint64_t n_steps;
     lm_adam_chunk *chunks;
-    double *square_sums;             /* (n_chunks) */
+    double *square_sums; /* (n_chunks) */
     size_t n_chunks;
     uint32_t *applied[GRQ_MAX_MEMORY_LAYERS]; /* (n_rows) steps that the row has seen */
     uint32_t *reader[GRQ_MAX_MEMORY_LAYERS];  /* (n_rows) scratch: first token of the batch that read the row */

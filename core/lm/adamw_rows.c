@@ -6,8 +6,8 @@
 #include "shared/simd.h"
 
 /* One step of one row; gradient NULL stands for zeroes. */
-static inline __attribute__((always_inline)) void row_step(const lm_adamw *adam, const lm_adam_step *step, size_t at, size_t n,
-                                                           const float *gradient)
+static inline __attribute__((always_inline)) void row_step(const lm_adamw *adam, const lm_adam_step *step, size_t at,
+                                                           size_t n, const float *gradient)
 {
     static const float EPS = 1e-9f;
     float *w = adam->weights + at, *m = adam->first + at, *v = adam->second + at;
@@ -98,7 +98,8 @@ static GRQ_SIMD void gather_column(const lm_batch *batch, uint32_t layer, size_t
     }
 }
 
-static GRQ_SIMD void step_column(const lm_adamw *adam, uint64_t step, const lm_batch *batch, uint32_t layer, size_t column)
+static GRQ_SIMD void step_column(const lm_adamw *adam, uint64_t step, const lm_batch *batch, uint32_t layer,
+                                 size_t column)
 {
     const grq_geometry *g = batch->geometry;
     const size_t n = batch->n_sequences * batch->window, dim = g->row_dim;

@@ -90,7 +90,8 @@ LM_INLINE void window_forward(size_t window, size_t head_dim, size_t width, grq_
     const size_t stride = lm_key_stride(window), step = 3 * width;
     transpose(window, head_dim, q + width, step, stride, keys_t);
     for (size_t i = 0; i < window; i++)
-        attend(i + 1, head_dim, slope, q + i * step, keys_t, stride, q + 2 * width, step, p + i * stride, out + i * width);
+        attend(i + 1, head_dim, slope, q + i * step, keys_t, stride, q + 2 * width, step, p + i * stride,
+               out + i * width);
 }
 
 GRQ_SIMD void lm_attention(size_t n_sequences, size_t window, size_t n_heads, size_t head_dim, const grq_real *qkv,
@@ -147,8 +148,8 @@ GRQ_SIMD void lm_attention_backward(size_t n_sequences, size_t window, size_t n_
         }
 }
 
-GRQ_SIMD void lm_attention_cached(size_t n, const lm_place *places, size_t n_heads, size_t head_dim, const grq_real *qkv,
-                                  const lm_cache *cache, grq_real *probabilities, grq_real *out)
+GRQ_SIMD void lm_attention_cached(size_t n, const lm_place *places, size_t n_heads, size_t head_dim,
+                                  const grq_real *qkv, const lm_cache *cache, grq_real *probabilities, grq_real *out)
 {
     const size_t width = n_heads * head_dim, capacity = cache->capacity;
     for (size_t t = 0; t < n; t++) {

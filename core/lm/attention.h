@@ -12,7 +12,10 @@
 
 enum { LM_KEY_TILE = 32 }; /* keys scored together; rows of scores and caches are padded to a multiple */
 
-static inline size_t lm_key_stride(size_t n_keys) { return (n_keys + LM_KEY_TILE - 1) / LM_KEY_TILE * LM_KEY_TILE; }
+static inline size_t lm_key_stride(size_t n_keys)
+{
+    return (n_keys + LM_KEY_TILE - 1) / LM_KEY_TILE * LM_KEY_TILE;
+}
 
 /* Numbers of scratch that both window functions need. */
 static inline size_t lm_attention_scratch(size_t window, size_t head_dim)

@@ -12,9 +12,10 @@
 typedef struct {
     const grq_geometry *geometry;
     size_t n_sequences, window;
-    int32_t *inputs, *targets;                /* (n_sequences * window) */
-    int64_t *rows[GRQ_MAX_MEMORY_LAYERS];     /* (.., n_columns) */
-    grq_real *lookups[GRQ_MAX_MEMORY_LAYERS]; /* (.., row_values): the rows read; after a backward pass, their gradients */
+    int32_t *inputs, *targets;            /* (n_sequences * window) */
+    int64_t *rows[GRQ_MAX_MEMORY_LAYERS]; /* (.., n_columns) */
+    grq_real
+        *lookups[GRQ_MAX_MEMORY_LAYERS]; /* (.., row_values): the rows read; after a backward pass, their gradients */
 } lm_batch;
 
 /* The geometry must outlive the batch. The caller ends *out with lm_batch_free, also after an error. */

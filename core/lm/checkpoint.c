@@ -28,16 +28,22 @@ static void list_tensors(const lm_trainer *t, uint64_t *steps, double *means, gr
         { "means", GRQ_F64, 1 + t->model->shape.memory.n_layers, means }, /* loss, then the gates of each layer */
     };
     for (int i = 0; i < N_TENSORS; i++)
-        out[i] = (grq_tensor){ .name = all[i].name, .dtype = all[i].dtype, .rank = 1, .shape = { all[i].n },
-                               .n_bytes = all[i].n * grq_dtype_bytes(all[i].dtype), .data = all[i].data };
+        out[i] = (grq_tensor){ .name = all[i].name,
+                               .dtype = all[i].dtype,
+                               .rank = 1,
+                               .shape = { all[i].n },
+                               .n_bytes = all[i].n * grq_dtype_bytes(all[i].dtype),
+                               .data = all[i].data };
 }
 
-static grq_status write_file(const lm_trainer *t, const char *path, grq_json_writer *shape, grq_json_writer *train, grq_error *err)
+static grq_status write_file(const lm_trainer *t, const char *path, grq_json_writer *shape, grq_json_writer *train,
+                             grq_error *err)
 {
     char seed[SEED_TEXT];
     snprintf(seed, sizeof seed, "%" PRIu64, t->seed);
-    grq_metadata metadata[N_METADATA] = { { SHAPE_KEY, NULL }, { TRAIN_KEY, NULL }, { SEED_KEY, seed },
-                                          { TEXT_KEY, t->text_sha256 } };
+    grq_metadata metadata[N_METADATA] = {
+        { SHAPE_KEY, NULL }, { TRAIN_KEY, NULL }, { SEED_KEY, seed }, { TEXT_KEY, t->text_sha256 }
+    };
     lm_shape_write(&t->model->shape, NULL, shape);
     lm_train_config_write(t->config, NULL, train);
     grq_status st = grq_json_writer_text(shape, true, &metadata[0].value, err);
@@ -64,7 +70,9 @@ grq_status lm_checkpoint_write(const lm_trainer *trainer, const char *path, grq_
 static grq_status need(const grq_safetensors *file, const char *key, const char **out, grq_error *err)
 {
     *out = grq_safetensors_metadata(file, key);
-    return *out ? GRQ_OK : grq_fail(err, GRQ_E_DATA, "%s: not a checkpoint: metadata %s is missing", grq_safetensors_path(file), key);
+    return *out ? GRQ_OK
+                : grq_fail(err, GRQ_E_DATA, "%s: not a checkpoint: metadata %s is missing", grq_safetensors_path(file),
+                           key);
 }
 
 /* Same seed, same text, same shape. */
@@ -78,17 +86,19 @@ static grq_status check_origin(const lm_trainer *t, const grq_safetensors *file,
     if (st == GRQ_OK) st = need(file, TEXT_KEY, &text, err);
     if (st != GRQ_OK) return st;
     if (strcmp(seed, our_seed) != 0)
-        return grq_fail(err, GRQ_E_USAGE, "%s: made with seed %s, this is seed %s; delete it to start anew", path, seed, our_seed);
+        return grq_fail(err, GRQ_E_USAGE, "%s: made with seed %s, this is seed %s; delete it to start anew", path, seed,
+                        our_seed);
     grq_json_writer *writer = grq_json_writer_new();
     if (!writer) return grq_fail(err, GRQ_E_NOMEM, "%s: no memory", path);
     lm_shape_write(&t->model->shape, NULL, writer);
     st = grq_json_writer_text(writer, true, &ours, err);
     if (st == GRQ_OK && strcmp(shape, ours) != 0)
-        st = grq_fail(err, GRQ_E_USAGE, "%s: made for the model %s, this one is %s; delete it to start anew", path, shape, ours);
+        st = grq_fail(err, GRQ_E_USAGE, "%s: made for the model %s, this one is %s; delete it to start anew", path,
+                      shape, ours);
     grq_json_writer_free(writer);
     if (st == GRQ_OK && strcmp(text, t->text_sha256) != 0)
-        st = grq_fail(err, GRQ_E_USAGE, "%s: made on a text with SHA-256 %s, this one has %s; delete it to start anew", path, text,
-                      t->text_sha256);
+        st = grq_fail(err, GRQ_E_USAGE, "%s: made on a text with SHA-256 %s, this one has %s; delete it to start anew",
+                      path, text, t->text_sha256);
     return st;
 }
 
@@ -106,11 +116,13 @@ static grq_status check_config(const lm_trainer *t, const grq_safetensors *file,
     return lm_train_config_compare(t->config, &stored, path, err);
 }
 
-static grq_status check_finite(const grq_safetensors *file, const char *name, const float *values, size_t n, grq_error *err)
+static grq_status check_finite(const grq_safetensors *file, const char *name, const float *values, size_t n,
+                               grq_error *err)
 {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(values[i]))
-            return grq_fail(err, GRQ_E_DATA, "%s: %s: element %zu is %g", grq_safetensors_path(file), name, i, (double)values[i]);
+            return grq_fail(err, GRQ_E_DATA, "%s: %s: element %zu is %g", grq_safetensors_path(file), name, i,
+                            (double)values[i]);
     return GRQ_OK;
 }
 
@@ -129,7 +141,8 @@ static grq_status read_tensors(lm_trainer *t, const grq_safetensors *file, grq_e
     if (st != GRQ_OK) return st;
     memcpy(&step, found[3]->data, sizeof step);
     if (step > t->n_steps)
-        return grq_fail(err, GRQ_E_DATA, "%s: step %" PRIu64 " of %" PRIu64, grq_safetensors_path(file), step, t->n_steps);
+        return grq_fail(err, GRQ_E_DATA, "%s: step %" PRIu64 " of %" PRIu64, grq_safetensors_path(file), step,
+                        t->n_steps);
     memcpy(means, found[4]->data, found[4]->n_bytes);
     memcpy(t->model->weights, found[0]->data, n * sizeof(float));
     memcpy(t->adam.first, found[1]->data, n * sizeof(float));

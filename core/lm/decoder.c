@@ -16,19 +16,19 @@ struct grq_decoder {
     const grq_model *model;
     grq_memory_hook hook;
     uint32_t n_sequences, max_tokens;
-    uint32_t *lengths, *starts, *counts; /* (n_sequences) */
-    grq_hash_state *hashes;              /* (n_layers, n_sequences) */
-    lm_cache *caches;                    /* (n_blocks) */
-    float *cache_values;                 /* the caches' memory */
+    uint32_t *lengths, *starts, *counts;        /* (n_sequences) */
+    grq_hash_state *hashes;                     /* (n_layers, n_sequences) */
+    lm_cache *caches;                           /* (n_blocks) */
+    float *cache_values;                        /* the caches' memory */
     float *x, *scale, *y, *inner, *mixed, *out; /* (LM_CHUNK, ...) of one sub-layer */
-    float *gathered;                     /* (LM_CHUNK, n_branches, width) streams whose logits are wanted */
-    float *probabilities;                /* one row of scores */
+    float *gathered;                            /* (LM_CHUNK, n_branches, width) streams whose logits are wanted */
+    float *probabilities;                       /* one row of scores */
     /* of the current step; grown when needed */
     size_t room;
-    float *h, *h_next;                   /* (room, n_branches, width) */
-    lm_place *places;                    /* (room) */
-    int64_t *rows;                       /* (room, n_columns) */
-    float *lookups;                      /* (LM_CHUNK, row_values) for the model's own table, as the next three */
+    float *h, *h_next; /* (room, n_branches, width) */
+    lm_place *places;  /* (room) */
+    int64_t *rows;     /* (room, n_columns) */
+    float *lookups;    /* (LM_CHUNK, row_values) for the model's own table, as the next three */
     float *keys, *values, *gates;
 };
 
@@ -49,7 +49,8 @@ static grq_status allocate_caches(grq_decoder *d, grq_error *err)
     size_t per_plane, n_values;
     if (__builtin_mul_overflow((size_t)d->n_sequences * s->width, capacity, &per_plane) ||
         __builtin_mul_overflow(per_plane, 2 * (size_t)s->n_blocks, &n_values) || n_values > SIZE_MAX / sizeof(float))
-        return grq_fail(err, GRQ_E_USAGE, "decoder: %u sequences of %u tokens are too many", d->n_sequences, d->max_tokens);
+        return grq_fail(err, GRQ_E_USAGE, "decoder: %u sequences of %u tokens are too many", d->n_sequences,
+                        d->max_tokens);
     d->cache_values = calloc(n_values, sizeof *d->cache_values); /* pages not written stay untouched */
     d->caches = calloc(s->n_blocks, sizeof *d->caches);
     if (!d->cache_values || !d->caches)
@@ -57,7 +58,8 @@ static grq_status allocate_caches(grq_decoder *d, grq_error *err)
                         d->max_tokens);
     for (uint32_t b = 0; b < s->n_blocks; b++)
         d->caches[b] = (lm_cache){ .keys = d->cache_values + 2 * b * per_plane,
-                                   .values = d->cache_values + (2 * b + 1) * per_plane, .capacity = capacity };
+                                   .values = d->cache_values + (2 * b + 1) * per_plane,
+                                   .capacity = capacity };
     return GRQ_OK;
 }
 
@@ -77,8 +79,8 @@ static grq_status allocate_scratch(grq_decoder *d, grq_error *err)
     d->out = lm_allocate((size_t)LM_CHUNK * s->width, sizeof(float));
     d->gathered = lm_allocate(LM_CHUNK * stream_values(d), sizeof(float));
     d->probabilities = lm_allocate(lm_key_stride(d->max_tokens), sizeof(float));
-    bool complete = d->lengths && d->starts && d->counts && d->hashes && d->x && d->scale && d->y && d->inner && d->mixed &&
-                    d->out && d->gathered && d->probabilities;
+    bool complete = d->lengths && d->starts && d->counts && d->hashes && d->x && d->scale && d->y && d->inner &&
+                    d->mixed && d->out && d->gathered && d->probabilities;
     if (!d->hook.apply) {
         d->lookups = lm_allocate((size_t)LM_CHUNK * g->row_values, sizeof(float));
         d->keys = lm_allocate(LM_CHUNK * stream_values(d), sizeof(float));
@@ -118,9 +120,10 @@ grq_status grq_decoder_new(const grq_model *model, const grq_memory_hook *hook, 
 void grq_decoder_free(grq_decoder *d)
 {
     if (!d) return;
-    void *const owned[] = { d->lengths, d->starts, d->counts, d->hashes, d->caches, d->cache_values, d->x, d->scale, d->y,
-                            d->inner, d->mixed, d->out, d->gathered, d->probabilities, d->h, d->h_next, d->places, d->rows,
-                            d->lookups, d->keys, d->values, d->gates };
+    void *const owned[] = { d->lengths,  d->starts,        d->counts, d->hashes, d->caches, d->cache_values,
+                            d->x,        d->scale,         d->y,      d->inner,  d->mixed,  d->out,
+                            d->gathered, d->probabilities, d->h,      d->h_next, d->places, d->rows,
+                            d->lookups,  d->keys,          d->values, d->gates };
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
     free(d);
 }
@@ -133,11 +136,20 @@ void grq_decoder_reset(grq_decoder *d)
     for (size_t i = 0; i < n; i++) grq_hash_start(&d->hashes[i]);
 }
 
-uint32_t grq_decoder_length(const grq_decoder *d, uint32_t sequence) { return d->lengths[sequence]; }
+uint32_t grq_decoder_length(const grq_decoder *d, uint32_t sequence)
+{
+    return d->lengths[sequence];
+}
 
-const uint32_t *grq_decoder_step_starts(const grq_decoder *d) { return d->starts; }
+const uint32_t *grq_decoder_step_starts(const grq_decoder *d)
+{
+    return d->starts;
+}
 
-const uint32_t *grq_decoder_step_counts(const grq_decoder *d) { return d->counts; }
+const uint32_t *grq_decoder_step_counts(const grq_decoder *d)
+{
+    return d->counts;
+}
 
 /* Everything about the step that can be wrong is found here, before any state changes. */
 static grq_status check_step(const grq_decoder *d, const uint32_t *n_new, const int32_t *tokens, size_t *n_fed,
@@ -151,8 +163,9 @@ static grq_status check_step(const grq_decoder *d, const uint32_t *n_new, const 
                             (uint64_t)d->lengths[s] + n_new[s], d->max_tokens);
         for (uint32_t i = 0; i < n_new[s]; i++, n++)
             if (tokens[n] < 0 || (uint32_t)tokens[n] >= vocab_size)
-                return grq_fail(err, GRQ_E_DATA, "decoder: sequence %u, position %u: token %d is outside the vocabulary of %u",
-                                s, d->lengths[s] + i, tokens[n], vocab_size);
+                return grq_fail(err, GRQ_E_DATA,
+                                "decoder: sequence %u, position %u: token %d is outside the vocabulary of %u", s,
+                                d->lengths[s] + i, tokens[n], vocab_size);
     }
     *n_fed = n;
     return GRQ_OK;
@@ -232,7 +245,8 @@ static void run_sublayer(grq_decoder *d, uint32_t block, int which, size_t n)
     const size_t width = s->width, n_branches = s->memory.n_branches;
     for (size_t t = 0; t < n; t += LM_CHUNK) {
         const size_t chunk = n - t < LM_CHUNK ? n - t : LM_CHUNK, stream = t * stream_values(d);
-        lm_read_norm(chunk, n_branches, width, s->norm_eps, d->h + stream, w + at->read, w + at->norm, d->x, d->scale, d->y);
+        lm_read_norm(chunk, n_branches, width, s->norm_eps, d->h + stream, w + at->read, w + at->norm, d->x, d->scale,
+                     d->y);
         if (which == LM_ATTENTION) {
             lm_project(chunk, 3 * width, width, d->y, w + at->in, d->inner);
             lm_attention_cached(chunk, d->places + t, s->n_heads, width / s->n_heads, d->inner, &d->caches[block],
@@ -257,7 +271,8 @@ grq_status lm_decoder_feed(grq_decoder *d, const uint32_t *n_new, const int32_t 
     if (st == GRQ_OK) st = make_room(d, *n_fed, err);
     if (st != GRQ_OK) return st;
     start_step(d, n_new, tokens);
-    for (uint32_t b = 0; b < s->n_blocks && *n_fed > 0; b++) {
+    if (*n_fed == 0) return GRQ_OK;
+    for (uint32_t b = 0; b < s->n_blocks; b++) {
         const int memory = lm_memory_before(s, b);
         if (memory >= 0) st = apply_memory(d, (uint32_t)memory, tokens, *n_fed, err);
         if (st != GRQ_OK) return st;
@@ -280,8 +295,8 @@ void lm_decoder_logits(grq_decoder *d, size_t first, size_t n, const uint32_t *w
                 memcpy(d->gathered + i * stream, d->h + which[t + i] * stream, stream * sizeof *d->h);
             h = d->gathered;
         }
-        lm_read_norm(chunk, s->memory.n_branches, s->width, s->norm_eps, h, w + layout->final_read, w + layout->final_norm,
-                     d->x, d->scale, d->y);
+        lm_read_norm(chunk, s->memory.n_branches, s->width, s->norm_eps, h, w + layout->final_read,
+                     w + layout->final_norm, d->x, d->scale, d->y);
         lm_project(chunk, s->vocab_size, s->width, d->y, w + layout->head, logits + t * s->vocab_size);
     }
 }

@@ -64,9 +64,9 @@ static size_t take_tokens(batch *b, uint32_t vocab_size, uint32_t max_new, int32
     return n_next;
 }
 
-static grq_status generate_batch(const grq_model *model, const grq_memory_hook *hook, const grq_prompt *prompts, uint32_t n,
-                                 uint32_t max_new, int32_t stop_token, int32_t *const *outputs, uint32_t *n_outputs,
-                                 grq_error *err)
+static grq_status generate_batch(const grq_model *model, const grq_memory_hook *hook, const grq_prompt *prompts,
+                                 uint32_t n, uint32_t max_new, int32_t stop_token, int32_t *const *outputs,
+                                 uint32_t *n_outputs, grq_error *err)
 {
     size_t n_tokens = 0, longest = 0;
     for (uint32_t s = 0; s < n; s++) {
@@ -90,14 +90,15 @@ static grq_status generate_batch(const grq_model *model, const grq_memory_hook *
     return st;
 }
 
-grq_status grq_generate(const grq_model *model, const grq_memory_hook *hook, const grq_prompt *prompts, size_t n_prompts,
-                        uint32_t max_new, int32_t stop_token, int32_t *const *outputs, uint32_t *n_outputs,
-                        grq_error *err)
+grq_status grq_generate(const grq_model *model, const grq_memory_hook *hook, const grq_prompt *prompts,
+                        size_t n_prompts, uint32_t max_new, int32_t stop_token, int32_t *const *outputs,
+                        uint32_t *n_outputs, grq_error *err)
 {
     for (size_t i = 0; i < n_prompts; i++) {
         n_outputs[i] = 0;
         if (prompts[i].n_tokens == 0 || prompts[i].n_tokens > UINT32_MAX)
-            return grq_fail(err, GRQ_E_USAGE, "prompt %zu has %zu tokens; it needs at least one", i, prompts[i].n_tokens);
+            return grq_fail(err, GRQ_E_USAGE, "prompt %zu has %zu tokens; it needs at least one", i,
+                            prompts[i].n_tokens);
     }
     grq_status st = GRQ_OK;
     for (size_t i = 0; max_new > 0 && i < n_prompts && st == GRQ_OK; i += MAX_BATCH) {
@@ -163,15 +164,15 @@ static grq_status loglikelihood_batch(const grq_model *model, const grq_memory_h
     return st;
 }
 
-static grq_status check_pair(const grq_model *model, size_t i, const grq_prompt *context, const grq_prompt *continuation,
-                             grq_error *err)
+static grq_status check_pair(const grq_model *model, size_t i, const grq_prompt *context,
+                             const grq_prompt *continuation, grq_error *err)
 {
     if (context->n_tokens == 0)
         return grq_fail(err, GRQ_E_USAGE, "context %zu is empty; nothing predicts the first token after it", i);
     for (size_t k = 0; k < continuation->n_tokens; k++) /* the last one is never fed, so the decoder cannot check it */
         if (continuation->tokens[k] < 0 || (uint32_t)continuation->tokens[k] >= model->shape.vocab_size)
-            return grq_fail(err, GRQ_E_DATA, "continuation %zu, position %zu: token %d is outside the vocabulary of %u", i, k,
-                            continuation->tokens[k], model->shape.vocab_size);
+            return grq_fail(err, GRQ_E_DATA, "continuation %zu, position %zu: token %d is outside the vocabulary of %u",
+                            i, k, continuation->tokens[k], model->shape.vocab_size);
     return GRQ_OK;
 }
 

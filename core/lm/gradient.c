@@ -19,7 +19,8 @@ static double objective_of(const lm_layout *layout, const lm_pass *pass, const l
     const grq_geometry *g = &layout->shape->memory;
     double value = pass->loss_sum / (double)objective->n_positions;
     for (uint32_t i = 0; i < g->n_layers; i++)
-        value += objective->gate_cost * pass->memory[i].gate_square_sum / ((double)objective->n_positions * g->n_branches);
+        value +=
+            objective->gate_cost * pass->memory[i].gate_square_sum / ((double)objective->n_positions * g->n_branches);
     return value;
 }
 

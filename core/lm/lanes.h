@@ -15,8 +15,10 @@
 
 enum { LM_LANES = 8 };
 
-/* Unaligned by declaration: activations of odd widths are allowed, and loads cost the same when they happen to align. */
-typedef grq_real lm_lanes __attribute__((vector_size(LM_LANES * sizeof(grq_real)), aligned(sizeof(grq_real)), may_alias));
+/* Unaligned by declaration: activations of odd widths are allowed, and loads cost the same when they happen to align.
+ */
+typedef grq_real lm_lanes
+    __attribute__((vector_size(LM_LANES * sizeof(grq_real)), aligned(sizeof(grq_real)), may_alias));
 
 typedef __typeof__((lm_lanes){ 0 } > (lm_lanes){ 0 }) lm_mask; /* integers of the same width: all ones where true */
 

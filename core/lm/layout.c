@@ -39,7 +39,9 @@ static size_t add(lm_layout *layout, placing how, uint32_t rank, const uint64_t 
     return t->at;
 }
 
-#define SHAPE(...) (sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t)), (uint64_t[]){ __VA_ARGS__ }
+/* Rank and dimensions, as two arguments. */
+#define DIMENSIONS(...) ((const uint64_t[]){ __VA_ARGS__ })
+#define SHAPE(...) sizeof DIMENSIONS(__VA_ARGS__) / sizeof(uint64_t), DIMENSIONS(__VA_ARGS__)
 
 static void add_sublayer(lm_layout *layout, uint32_t block, int which)
 {
@@ -54,7 +56,8 @@ static void add_sublayer(lm_layout *layout, uint32_t block, int which)
     lm_sublayer_at *at = &layout->blocks[block][which];
     at->norm = add(layout, plain, SHAPE(d), "blocks.%u.%s.norm", block, name);
     at->in = add(layout, in, SHAPE(inner_in, d), "blocks.%u.%s.%s", block, name, which == LM_ATTENTION ? "qkv" : "up");
-    at->out = add(layout, out, SHAPE(d, inner_out), "blocks.%u.%s.%s", block, name, which == LM_ATTENTION ? "out" : "down");
+    at->out =
+        add(layout, out, SHAPE(d, inner_out), "blocks.%u.%s.%s", block, name, which == LM_ATTENTION ? "out" : "down");
     at->read = add(layout, plain, SHAPE(m), "blocks.%u.%s.read", block, name);
     at->write = add(layout, plain, SHAPE(m), "blocks.%u.%s.write", block, name);
     at->mix = add(layout, plain, SHAPE(m, m), "blocks.%u.%s.mix", block, name);
@@ -80,7 +83,8 @@ static void add_all(lm_layout *layout)
     const grq_geometry *g = &s->memory;
     const uint64_t d = s->width, v = s->vocab_size, m = g->n_branches;
     const double rsqrt_d = 1 / sqrt((double)d);
-    layout->embed = add(layout, (placing){ .role = LM_PLAIN, .deviation = 0.2 * sqrt(2) * rsqrt_d }, SHAPE(v, d), "embed");
+    layout->embed =
+        add(layout, (placing){ .role = LM_PLAIN, .deviation = 0.2 * sqrt(2) * rsqrt_d }, SHAPE(v, d), "embed");
     layout->head = add(layout, (placing){ .role = LM_MATRIX, .deviation = 0.5 * rsqrt_d }, SHAPE(v, d), "head");
     layout->final_read = add(layout, (placing){ .role = LM_PLAIN }, SHAPE(m), "final.read");
     layout->final_norm = add(layout, (placing){ .role = LM_PLAIN }, SHAPE(d), "final.norm");

@@ -27,9 +27,10 @@ typedef struct {
     double deviation; /* of the initial normal draws; 0: not drawn, see lm_model_init */
 } lm_tensor;
 
-/* Offsets of one sub-layer. `in` maps the normalised stream to the inside (attention: q, k and v stacked), `out` back. */
+/* Offsets of one sub-layer. `in` maps the normalised stream to the inside (attention: q, k and v stacked), `out` back.
+ */
 typedef struct {
-    size_t norm, in, out; /* (width), (inner, width), (width, inner') */
+    size_t norm, in, out;    /* (width), (inner, width), (width, inner') */
     size_t read, write, mix; /* (branches), (branches), (branches, branches) */
 } lm_sublayer_at;
 
@@ -46,7 +47,7 @@ typedef struct {
     lm_sublayer_at (*blocks)[LM_SUBLAYERS]; /* (n_blocks) */
     lm_memory_at memory[GRQ_MAX_MEMORY_LAYERS];
     size_t n_tensors;
-    lm_tensor *tensors; /* in order of `at` */
+    lm_tensor *tensors;    /* in order of `at` */
     size_t n_dense, n_all; /* elements before the tables, and in all (with padding) */
 } lm_layout;
 

@@ -35,7 +35,8 @@ LM_INLINE grq_real triple_product(size_t width, const grq_real *k, const grq_rea
     return lm_fold(&s0) + tail;
 }
 
-static GRQ_SIMD void gate_forward(const grq_geometry *g, size_t n, const grq_real *h, lm_memory_pass *pass, grq_real *next)
+static GRQ_SIMD void gate_forward(const grq_geometry *g, size_t n, const grq_real *h, lm_memory_pass *pass,
+                                  grq_real *next)
 {
     const size_t m = g->n_branches, d = g->width;
     const grq_real eps = (grq_real)g->norm_eps, clamp = (grq_real)g->gate_clamp, rsqrt_d = 1 / LM_SQRT((grq_real)d);
@@ -95,12 +96,13 @@ LM_INLINE void score_backward(size_t d, grq_real ds, grq_real along, grq_real rk
     }
 }
 
-static GRQ_SIMD void gate_backward(const grq_geometry *g, size_t n, const grq_real *query_gain, const grq_real *key_gain,
-                                   const grq_real *h, double gate_weight, lm_memory_pass *pass, grq_real *dh,
-                                   grq_real *d_query_gain, grq_real *d_key_gain)
+static GRQ_SIMD void gate_backward(const grq_geometry *g, size_t n, const grq_real *query_gain,
+                                   const grq_real *key_gain, const grq_real *h, double gate_weight,
+                                   lm_memory_pass *pass, grq_real *dh, grq_real *d_query_gain, grq_real *d_key_gain)
 {
     const size_t m = g->n_branches, d = g->width;
-    const grq_real clamp = (grq_real)g->gate_clamp, rsqrt_d = 1 / LM_SQRT((grq_real)d), cost = (grq_real)(2 * gate_weight);
+    const grq_real clamp = (grq_real)g->gate_clamp, rsqrt_d = 1 / LM_SQRT((grq_real)d),
+                   cost = (grq_real)(2 * gate_weight);
     for (size_t t = 0; t < n; t++) {
         grq_real *keys = pass->key_value + t * (m + 1) * d, *value = keys + m * d;
         const grq_real *gate = pass->gate + t * m, *score = pass->score + t * m;

@@ -7,11 +7,11 @@
 
 /* Activations of one memory layer over n tokens. */
 typedef struct {
-    grq_real *key_value;                       /* (n, n_branches + 1, width): the keys, then the value; later gradients */
-    grq_real *key_scale, *query_scale;         /* (n, n_branches) rsqrt of the mean squares */
-    grq_real *score, *gate;                    /* (n, n_branches) */
-    grq_real *gain;                            /* (n_branches, width) query gain * key gain */
-    double gate_sum, gate_square_sum;          /* over n tokens and all branches */
+    grq_real *key_value;               /* (n, n_branches + 1, width): the keys, then the value; later gradients */
+    grq_real *key_scale, *query_scale; /* (n, n_branches) rsqrt of the mean squares */
+    grq_real *score, *gate;            /* (n, n_branches) */
+    grq_real *gain;                    /* (n_branches, width) query gain * key gain */
+    double gate_sum, gate_square_sum;  /* over n tokens and all branches */
 } lm_memory_pass;
 
 /* next = h + gate * value. rows (n, n_columns) are fetched into lookups (n, row_values). */

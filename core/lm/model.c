@@ -23,9 +23,13 @@ static void set_views(grq_model *model)
     for (uint32_t i = 0; i < model->shape.memory.n_layers; i++) {
         const lm_memory_at *at = &model->layout.memory[i];
         model->memory[i] = (grq_memory_layer){
-            .geometry = &model->shape.memory, .layer_index = i, .table = w + at->table,
-            .key_weight = w + at->key, .value_weight = w + at->value,
-            .query_gain = w + at->query_gain, .key_gain = w + at->key_gain,
+            .geometry = &model->shape.memory,
+            .layer_index = i,
+            .table = w + at->table,
+            .key_weight = w + at->key,
+            .value_weight = w + at->value,
+            .query_gain = w + at->query_gain,
+            .key_gain = w + at->key_gain,
         };
     }
 }
@@ -34,8 +38,8 @@ grq_status lm_model_allocate(const grq_model_shape *shape, const grq_vocab *voca
 {
     *out = NULL;
     if (vocab && grq_vocab_size(vocab) != shape->vocab_size)
-        return grq_fail(err, GRQ_E_DATA, "model: the vocabulary has %u entries, vocab_size is %u", grq_vocab_size(vocab),
-                        shape->vocab_size);
+        return grq_fail(err, GRQ_E_DATA, "model: the vocabulary has %u entries, vocab_size is %u",
+                        grq_vocab_size(vocab), shape->vocab_size);
     grq_model *model = calloc(1, sizeof *model);
     if (!model) return grq_fail(err, GRQ_E_NOMEM, "model: no memory");
     model->shape = *shape;
@@ -113,11 +117,20 @@ void grq_model_free(grq_model *model)
     free(model);
 }
 
-const grq_model_shape *grq_model_shape_of(const grq_model *model) { return &model->shape; }
+const grq_model_shape *grq_model_shape_of(const grq_model *model)
+{
+    return &model->shape;
+}
 
-const grq_vocab *grq_model_vocab(const grq_model *model) { return model->vocab; }
+const grq_vocab *grq_model_vocab(const grq_model *model)
+{
+    return model->vocab;
+}
 
-const grq_memory_layer *grq_model_memory(const grq_model *model, uint32_t index) { return &model->memory[index]; }
+const grq_memory_layer *grq_model_memory(const grq_model *model, uint32_t index)
+{
+    return &model->memory[index];
+}
 
 const char *grq_model_metadata(const grq_model *model, const char *key)
 {

@@ -55,8 +55,8 @@ static grq_status copy_tensor(const grq_safetensors *file, const lm_tensor *t, f
     memcpy(to, stored->data, t->n * sizeof *to);
     for (size_t i = 0; i < t->n; i++)
         if (!isfinite(to[i]))
-            return grq_fail(err, GRQ_E_DATA, "%s: %s: element %zu is %g; weights must be finite", grq_safetensors_path(file),
-                            t->name, i, (double)to[i]);
+            return grq_fail(err, GRQ_E_DATA, "%s: %s: element %zu is %g; weights must be finite",
+                            grq_safetensors_path(file), t->name, i, (double)to[i]);
     return GRQ_OK;
 }
 
@@ -68,8 +68,8 @@ static grq_status refuse_others(const grq_safetensors *file, const lm_layout *la
         size_t k = 0;
         while (k < layout->n_tensors && strcmp(layout->tensors[k].name, name) != 0) k++;
         if (k == layout->n_tensors)
-            return grq_fail(err, GRQ_E_DATA, "%s: %s: no such tensor in a model of this shape", grq_safetensors_path(file),
-                            name);
+            return grq_fail(err, GRQ_E_DATA, "%s: %s: no such tensor in a model of this shape",
+                            grq_safetensors_path(file), name);
     }
     return GRQ_OK;
 }
@@ -122,7 +122,10 @@ static void list_tensors(const grq_model *model, grq_tensor *out)
 {
     for (size_t i = 0; i < model->layout.n_tensors; i++) {
         const lm_tensor *t = &model->layout.tensors[i];
-        out[i] = (grq_tensor){ .name = t->name, .dtype = GRQ_F32, .rank = t->rank, .n_bytes = t->n * sizeof(float),
+        out[i] = (grq_tensor){ .name = t->name,
+                               .dtype = GRQ_F32,
+                               .rank = t->rank,
+                               .n_bytes = t->n * sizeof(float),
                                .data = model->weights + t->at };
         memcpy(out[i].shape, t->shape, sizeof t->shape);
     }

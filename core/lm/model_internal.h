@@ -7,11 +7,11 @@
 
 struct grq_model {
     grq_model_shape shape;
-    lm_layout layout; /* of `shape` */
-    float *weights;   /* (layout.n_all), 64-byte aligned */
-    grq_vocab *vocab; /* NULL when the model has none */
+    lm_layout layout;                               /* of `shape` */
+    float *weights;                                 /* (layout.n_all), 64-byte aligned */
+    grq_vocab *vocab;                               /* NULL when the model has none */
     grq_memory_layer memory[GRQ_MAX_MEMORY_LAYERS]; /* views into weights */
-    grq_safetensors *file; /* NULL unless opened; kept for its metadata */
+    grq_safetensors *file;                          /* NULL unless opened; kept for its metadata */
 };
 
 /* Names the field that makes no sense; `where` ("file: model") begins the message. */

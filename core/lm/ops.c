@@ -128,8 +128,8 @@ static GRQ_SIMD void dots_of_four(size_t n, size_t d, const grq_real *g, const g
     *d_write += lm_fold(&so) + tail[4];
 }
 
-static GRQ_SIMD void dots_of_any(size_t n, size_t m, size_t d, const grq_real *g, const grq_real *h, const grq_real *out,
-                                 grq_real *d_mix, grq_real *d_write)
+static GRQ_SIMD void dots_of_any(size_t n, size_t m, size_t d, const grq_real *g, const grq_real *h,
+                                 const grq_real *out, grq_real *d_mix, grq_real *d_write)
 {
     for (size_t t = 0; t < n; t++, g += m * d, h += m * d, out += d) {
         for (size_t j = 0; j < m; j++) d_mix[j] += lm_dot(g, h + j * d, d);

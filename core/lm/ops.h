@@ -16,8 +16,8 @@ void lm_project_backward(size_t n, size_t out, size_t in, const grq_real *x, con
                          grq_real *dx, grq_real *dw);
 
 /* What a sub-layer sees: x (n, d) = sum_b read_b h_b, scale (n) = rsqrt(mean x^2 + eps), y = x * scale * gain. */
-void lm_read_norm(size_t n, size_t m, size_t d, double eps, const grq_real *h, const grq_real *read, const grq_real *gain,
-                  grq_real *x, grq_real *scale, grq_real *y);
+void lm_read_norm(size_t n, size_t m, size_t d, double eps, const grq_real *h, const grq_real *read,
+                  const grq_real *gain, grq_real *x, grq_real *scale, grq_real *y);
 /* dy (n, d) is consumed; dh (n, m, d) is added to. */
 void lm_read_norm_backward(size_t n, size_t m, size_t d, const grq_real *h, const grq_real *read, const grq_real *gain,
                            const grq_real *x, const grq_real *scale, grq_real *dy, grq_real *dh, grq_real *d_read,

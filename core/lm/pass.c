@@ -7,7 +7,10 @@
 #include "lm/model_internal.h"
 #include "lm/ops.h"
 
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
 
 /* Called twice: first with base NULL to find the size, then with the storage to set every pointer. */
 typedef struct {
@@ -92,8 +95,8 @@ grq_status lm_pass_new(const lm_layout *layout, size_t n_sequences, size_t windo
     }
     if (!pass->storage) {
         lm_pass_free(pass);
-        return grq_fail(err, GRQ_E_NOMEM, "training: no memory for the activations of %zu windows of %zu tokens", n_sequences,
-                        window);
+        return grq_fail(err, GRQ_E_NOMEM, "training: no memory for the activations of %zu windows of %zu tokens",
+                        n_sequences, window);
     }
     *out = pass;
     return GRQ_OK;
@@ -129,7 +132,8 @@ static void embed_backward(const lm_pass *pass, const int32_t *inputs, grq_real 
         }
 }
 
-static void sublayer_forward(lm_pass *pass, const grq_real *w, uint32_t block, int which, const grq_real *h, grq_real *next)
+static void sublayer_forward(lm_pass *pass, const grq_real *w, uint32_t block, int which, const grq_real *h,
+                             grq_real *next)
 {
     const grq_model_shape *s = pass->layout->shape;
     const lm_sublayer_at *at = &pass->layout->blocks[block][which];
@@ -150,14 +154,15 @@ static void sublayer_forward(lm_pass *pass, const grq_real *w, uint32_t block, i
 }
 
 /* pass->dh is the gradient of what the sub-layer left, then of h, which it saw. */
-static void sublayer_backward(lm_pass *pass, const grq_real *w, uint32_t block, int which, const grq_real *h, grq_real *g)
+static void sublayer_backward(lm_pass *pass, const grq_real *w, uint32_t block, int which, const grq_real *h,
+                              grq_real *g)
 {
     const grq_model_shape *s = pass->layout->shape;
     const lm_sublayer_at *at = &pass->layout->blocks[block][which];
     const lm_sublayer_pass *a = &pass->blocks[block][which];
     const size_t n = pass->n, d = s->width, m = s->memory.n_branches;
-    lm_write_mix_backward(n, m, d, h, w + at->mix, w + at->write, a->out, pass->dh, pass->dh_next, pass->d_out, g + at->mix,
-                          g + at->write);
+    lm_write_mix_backward(n, m, d, h, w + at->mix, w + at->write, a->out, pass->dh, pass->dh_next, pass->d_out,
+                          g + at->mix, g + at->write);
     if (which == LM_ATTENTION) {
         lm_project_backward(n, d, d, a->mixed, w + at->out, pass->d_out, pass->d_mixed, g + at->out);
         lm_attention_backward(pass->n_sequences, pass->window, s->n_heads, d / s->n_heads, a->inner, a->probabilities,
@@ -190,7 +195,8 @@ static void head_backward(lm_pass *pass, const grq_real *w, grq_real *g)
     const lm_layout *layout = pass->layout;
     const grq_model_shape *s = layout->shape;
     const size_t m = s->memory.n_branches;
-    lm_project_backward(pass->n, s->vocab_size, s->width, pass->y, w + layout->head, pass->logits, pass->dy, g + layout->head);
+    lm_project_backward(pass->n, s->vocab_size, s->width, pass->y, w + layout->head, pass->logits, pass->dy,
+                        g + layout->head);
     memset(pass->dh, 0, pass->n * m * s->width * sizeof *pass->dh);
     lm_read_norm_backward(pass->n, m, s->width, pass->h[pass->n_stages], w + layout->final_read, w + layout->final_norm,
                           pass->x, pass->scale, pass->dy, pass->dh, g + layout->final_read, g + layout->final_norm);
@@ -204,8 +210,8 @@ void lm_pass_forward(lm_pass *pass, const grq_real *weights, const lm_batch *bat
     for (uint32_t b = 0; b < s->n_blocks; b++) {
         const int i = lm_memory_before(s, b);
         if (i >= 0) {
-            lm_memory_forward(pass->layout, (uint32_t)i, weights, pass->n, batch->rows[i], pass->h[stage], batch->lookups[i],
-                              &pass->memory[i], pass->h[stage + 1]);
+            lm_memory_forward(pass->layout, (uint32_t)i, weights, pass->n, batch->rows[i], pass->h[stage],
+                              batch->lookups[i], &pass->memory[i], pass->h[stage + 1]);
             stage++;
         }
         for (int which = 0; which < LM_SUBLAYERS; which++, stage++)
@@ -222,11 +228,12 @@ void lm_pass_backward(lm_pass *pass, const grq_real *weights, const lm_batch *ba
     size_t stage = pass->n_stages;
     head_backward(pass, weights, gradient);
     for (uint32_t b = s->n_blocks; b-- > 0;) {
-        for (int which = LM_SUBLAYERS; which-- > 0;) sublayer_backward(pass, weights, b, which, pass->h[--stage], gradient);
+        for (int which = LM_SUBLAYERS; which-- > 0;)
+            sublayer_backward(pass, weights, b, which, pass->h[--stage], gradient);
         const int i = lm_memory_before(s, b);
         if (i >= 0)
-            lm_memory_backward(pass->layout, (uint32_t)i, weights, pass->n, pass->h[--stage], gate_weight, batch->lookups[i],
-                               &pass->memory[i], pass->dh, gradient);
+            lm_memory_backward(pass->layout, (uint32_t)i, weights, pass->n, pass->h[--stage], gate_weight,
+                               batch->lookups[i], &pass->memory[i], pass->dh, gradient);
     }
     embed_backward(pass, batch->inputs, gradient);
 }

@@ -1,8 +1,9 @@
 /* lm/real.h - the type of the trainer's numbers.
  *
- * ops.c, attention.c, memory.c, batch.c, pass.c and gradient.c are written for `grq_real`. The library compiles them with float; the gradient
- * check (tests/unit/test_gradient.c) includes the same files with LM_REAL_IS_DOUBLE, which also gives every function
- * another name, so that both versions live in one program. A name missing from the list is a duplicate at link time. */
+ * ops.c, attention.c, memory.c, batch.c, pass.c and gradient.c are written for `grq_real`. The library compiles them
+ * with float; the gradient check (tests/unit/test_gradient.c) includes the same files with LM_REAL_IS_DOUBLE, which
+ * also gives every function another name, so that both versions live in one program. A name missing from the list is a
+ * duplicate at link time. */
 #ifndef GATERQ_LM_REAL_H
 #define GATERQ_LM_REAL_H
 

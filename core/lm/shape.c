@@ -16,9 +16,9 @@ grq_status lm_shape_check(const grq_model_shape *s, const char *where, grq_error
         const char *field;
         uint64_t value, max;
     } limits[] = {
-        { "vocab_size", s->vocab_size, MAX_VOCAB },          { "width", s->width, MAX_WIDTH },
-        { "n_blocks", s->n_blocks, MAX_BLOCKS },             { "n_heads", s->n_heads, s->width },
-        { "mlp_width", s->mlp_width, 4 * MAX_WIDTH },        { "memory.n_branches", g->n_branches, LM_MAX_BRANCHES },
+        { "vocab_size", s->vocab_size, MAX_VOCAB },    { "width", s->width, MAX_WIDTH },
+        { "n_blocks", s->n_blocks, MAX_BLOCKS },       { "n_heads", s->n_heads, s->width },
+        { "mlp_width", s->mlp_width, 4 * MAX_WIDTH },  { "memory.n_branches", g->n_branches, LM_MAX_BRANCHES },
         { "memory.row_dim", g->row_dim, MAX_ROW_DIM },
     };
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
@@ -32,12 +32,12 @@ grq_status lm_shape_check(const grq_model_shape *s, const char *where, grq_error
     if (g->width != s->width)
         return grq_fail(err, GRQ_E_USAGE, "%s.memory.width: %u is not the model's width %u", where, g->width, s->width);
     if (g->n_ids != s->vocab_size)
-        return grq_fail(err, GRQ_E_USAGE, "%s.memory.n_ids: %" PRIu64 " is not the vocabulary's size %u", where, g->n_ids,
-                        s->vocab_size);
+        return grq_fail(err, GRQ_E_USAGE, "%s.memory.n_ids: %" PRIu64 " is not the vocabulary's size %u", where,
+                        g->n_ids, s->vocab_size);
     for (uint32_t i = 0; i < g->n_layers; i++) {
         if (g->layer_ids[i] >= s->n_blocks)
-            return grq_fail(err, GRQ_E_USAGE, "%s.memory.layer_ids: no block %u in a model of %u", where, g->layer_ids[i],
-                            s->n_blocks);
+            return grq_fail(err, GRQ_E_USAGE, "%s.memory.layer_ids: no block %u in a model of %u", where,
+                            g->layer_ids[i], s->n_blocks);
         if (g->n_rows[i] == 0 || g->n_rows[i] > MAX_TABLE_VALUES / g->row_dim)
             return grq_fail(err, GRQ_E_USAGE, "%s.memory: a table of %" PRIu64 " rows of %u is too large", where,
                             g->n_rows[i], g->row_dim);

@@ -30,14 +30,15 @@ size_t lm_part_of_shard(const grq_train_config *config)
     return part;
 }
 
-/* ---- set-up -------------------------------------------------------------------------------------------------------- */
+/* ---- set-up ---- */
 
 static grq_status check_text(const lm_trainer *t, grq_error *err)
 {
     const uint32_t vocab_size = t->model->shape.vocab_size;
     for (uint64_t i = 0; i <= t->config->n_tokens; i++)
         if (t->text[i] < 0 || (uint32_t)t->text[i] >= vocab_size)
-            return grq_fail(err, GRQ_E_DATA, "training text: position %" PRIu64 ": token %d is outside the vocabulary of %u", i,
+            return grq_fail(err, GRQ_E_DATA,
+                            "training text: position %" PRIu64 ": token %d is outside the vocabulary of %u", i,
                             t->text[i], vocab_size);
     return GRQ_OK;
 }
@@ -102,7 +103,7 @@ static grq_status trainer_init(lm_trainer *t, grq_error *err)
     return st;
 }
 
-/* ---- one step ------------------------------------------------------------------------------------------------------ */
+/* ---- one step ---- */
 
 static grq_status load_batch(lm_trainer *t, grq_error *err)
 {
@@ -164,7 +165,8 @@ static grq_status train_step(lm_trainer *t, grq_error *err)
     const double loss = collect(t), norm = lm_adamw_sum(&t->adam, t->gradients, n_shards, t->n_threads);
     if (!isfinite(loss) || !isfinite(norm))
         return grq_fail(err, GRQ_E_DATA,
-                        "training diverged at step %" PRIu64 " of %" PRIu64 ": loss %g, gradient norm %g; lower train.learning_rate",
+                        "training diverged at step %" PRIu64 " of %" PRIu64
+                        ": loss %g, gradient norm %g; lower train.learning_rate",
                         t->step + 1, t->n_steps, loss, norm);
     const float scale = norm > t->config->clip ? (float)(t->config->clip / norm) : 1;
     lm_adamw_dense(&t->adam, t->step, scale, t->gradients[0], t->n_threads);
@@ -174,7 +176,7 @@ static grq_status train_step(lm_trainer *t, grq_error *err)
     return GRQ_OK;
 }
 
-/* ---- the run ------------------------------------------------------------------------------------------------------- */
+/* ---- the run ---- */
 
 static grq_status report(const lm_trainer *t, const grq_progress *progress, grq_error *err)
 {
@@ -218,12 +220,14 @@ static grq_status run(lm_trainer *t, const char *checkpoint, double checkpoint_s
 }
 
 grq_status grq_train(grq_model *model, const grq_train_config *config, const int32_t *text, uint64_t seed,
-                     uint32_t n_threads, const char *checkpoint, double checkpoint_seconds, const grq_progress *progress,
-                     grq_train_result *result, grq_error *err)
+                     uint32_t n_threads, const char *checkpoint, double checkpoint_seconds,
+                     const grq_progress *progress, grq_train_result *result, grq_error *err)
 {
     const double started = now();
     *result = (grq_train_result){ 0 };
-    lm_trainer t = { .model = model, .config = config, .text = text, .seed = seed, .n_threads = n_threads ? n_threads : 1 };
+    lm_trainer t = {
+        .model = model, .config = config, .text = text, .seed = seed, .n_threads = n_threads ? n_threads : 1
+    };
     grq_status st = trainer_init(&t, err);
     if (st == GRQ_OK && checkpoint && grq_file_exists(checkpoint)) st = lm_checkpoint_read(&t, checkpoint, err);
     if (st == GRQ_OK) {

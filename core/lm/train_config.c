@@ -58,14 +58,14 @@ static grq_status check_batch(const grq_train_config *c, const char *where, grq_
         return grq_fail(err, GRQ_E_USAGE, "%s.n_shards: %u does not divide batch %u", where, c->n_shards, c->batch);
     const uint64_t per_step = (uint64_t)c->batch * c->window;
     if (per_step > 1 << 24)
-        return grq_fail(err, GRQ_E_USAGE, "%s.batch: %u windows of %u tokens are more than 2^24 tokens a step", where, c->batch,
-                        c->window);
+        return grq_fail(err, GRQ_E_USAGE, "%s.batch: %u windows of %u tokens are more than 2^24 tokens a step", where,
+                        c->batch, c->window);
     if (c->n_tokens < per_step)
-        return grq_fail(err, GRQ_E_USAGE, "%s.n_tokens: %" PRIu64 " is less than one step of %" PRIu64, where, c->n_tokens,
-                        per_step);
+        return grq_fail(err, GRQ_E_USAGE, "%s.n_tokens: %" PRIu64 " is less than one step of %" PRIu64, where,
+                        c->n_tokens, per_step);
     if (c->n_tokens / c->window > UINT32_MAX)
-        return grq_fail(err, GRQ_E_USAGE, "%s.n_tokens: %" PRIu64 " is more than 2^32 windows of %u", where, c->n_tokens,
-                        c->window);
+        return grq_fail(err, GRQ_E_USAGE, "%s.n_tokens: %" PRIu64 " is more than 2^32 windows of %u", where,
+                        c->n_tokens, c->window);
     return GRQ_OK;
 }
 
@@ -108,8 +108,9 @@ grq_status lm_train_config_compare(const grq_train_config *wanted, const grq_tra
     for (size_t i = 0; i < N_FIELDS; i++) {
         const double here = value_of(wanted, &FIELDS[i]), there = value_of(stored, &FIELDS[i]);
         if (here != there)
-            return grq_fail(err, GRQ_E_USAGE, "%s: made with train.%s = %.17g, the config says %.17g; delete it to start anew",
-                            where, FIELDS[i].key, there, here);
+            return grq_fail(err, GRQ_E_USAGE,
+                            "%s: made with train.%s = %.17g, the config says %.17g; delete it to start anew", where,
+                            FIELDS[i].key, there, here);
     }
     return GRQ_OK;
 }

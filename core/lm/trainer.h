@@ -18,13 +18,13 @@ typedef struct {
     uint32_t *order;        /* (n_windows) the text's windows in training order */
     size_t part;            /* sequences that go through one pass; divides those of a shard */
     uint32_t n_passes;
-    lm_pass **passes;       /* (n_passes) one per thread that has shards to compute */
-    float **gradients;      /* (config->n_shards) each (layout.n_dense), all clear between steps */
-    double *loss_sums;      /* (n_shards) */
+    lm_pass **passes;                           /* (n_passes) one per thread that has shards to compute */
+    float **gradients;                          /* (config->n_shards) each (layout.n_dense), all clear between steps */
+    double *loss_sums;                          /* (n_shards) */
     double (*gate_sums)[GRQ_MAX_MEMORY_LAYERS]; /* (n_shards) */
     lm_batch batch;
     lm_adamw adam;
-    double loss_mean;       /* exponential mean */
+    double loss_mean; /* exponential mean */
     double gate_mean[GRQ_MAX_MEMORY_LAYERS];
     char text_sha256[GRQ_SHA256_HEX];
 } lm_trainer;

@@ -5,9 +5,21 @@
 #include "gaterq/geometry.h"
 
 static const grq_geometry families[] = {
-    { .family = "deepseek-v41", .n_layers = 2, .layer_ids = { 1, 14 }, .min_order = 2, .max_order = 4, .n_heads = 8,
-      .row_dim = 256, .width = 5120, .n_branches = 4, .prime_start = 16000000, .n_ids = 99092, .pad_id = 2,
-      .multiplier_seed = 10007, .norm_eps = 1e-20, .gate_clamp = 1e-6 },
+    { .family = "deepseek-v41",
+      .n_layers = 2,
+      .layer_ids = { 1, 14 },
+      .min_order = 2,
+      .max_order = 4,
+      .n_heads = 8,
+      .row_dim = 256,
+      .width = 5120,
+      .n_branches = 4,
+      .prime_start = 16000000,
+      .n_ids = 99092,
+      .pad_id = 2,
+      .multiplier_seed = 10007,
+      .norm_eps = 1e-20,
+      .gate_clamp = 1e-6 },
 };
 
 grq_status grq_geometry_family(const char *name, grq_geometry *out, grq_error *err)

@@ -20,26 +20,31 @@ static bool is_prime(uint64_t n)
 static grq_status check(const grq_geometry *g, grq_error *err)
 {
     if (g->n_layers < 1 || g->n_layers > GRQ_MAX_MEMORY_LAYERS)
-        return grq_fail(err, GRQ_E_USAGE, "layer_ids: 1 to %d memory layers, not %u", GRQ_MAX_MEMORY_LAYERS, g->n_layers);
+        return grq_fail(err, GRQ_E_USAGE, "layer_ids: 1 to %d memory layers, not %u", GRQ_MAX_MEMORY_LAYERS,
+                        g->n_layers);
     for (uint32_t l = 1; l < g->n_layers; l++)
         if (g->layer_ids[l] <= g->layer_ids[l - 1])
             return grq_fail(err, GRQ_E_USAGE, "layer_ids: %u does not follow %u; they must ascend", g->layer_ids[l],
                             g->layer_ids[l - 1]);
     if (g->min_order < 2 || g->max_order < g->min_order || g->max_order > GRQ_MAX_ORDER)
-        return grq_fail(err, GRQ_E_USAGE, "orders %u to %u: must lie in 2 to %d", g->min_order, g->max_order, GRQ_MAX_ORDER);
+        return grq_fail(err, GRQ_E_USAGE, "orders %u to %u: must lie in 2 to %d", g->min_order, g->max_order,
+                        GRQ_MAX_ORDER);
     if (g->n_heads < 1 || g->n_heads > GRQ_MAX_COLUMNS / (g->max_order - g->min_order + 1))
         return grq_fail(err, GRQ_E_USAGE, "n_heads: %u heads of %u orders are not 1 to %d columns", g->n_heads,
                         g->max_order - g->min_order + 1, GRQ_MAX_COLUMNS);
-    if (g->row_dim < 1 || g->row_dim > 65536) return grq_fail(err, GRQ_E_USAGE, "row_dim: %u is not 1 to 65536", g->row_dim);
+    if (g->row_dim < 1 || g->row_dim > 65536)
+        return grq_fail(err, GRQ_E_USAGE, "row_dim: %u is not 1 to 65536", g->row_dim);
     if (g->width < 1 || g->width > 65536) return grq_fail(err, GRQ_E_USAGE, "width: %u is not 1 to 65536", g->width);
     if (g->n_branches < 1 || g->n_branches > 64)
         return grq_fail(err, GRQ_E_USAGE, "n_branches: %u is not 1 to 64", g->n_branches);
     if (g->prime_start < 2 || g->prime_start > (uint64_t)1 << 40)
         return grq_fail(err, GRQ_E_USAGE, "prime_start: %" PRIu64 " is not 2 to 2^40", g->prime_start);
-    if (g->n_ids < 1 || g->n_ids > INT32_MAX) return grq_fail(err, GRQ_E_USAGE, "n_ids: %" PRIu64 " is not 1 to 2^31-1", g->n_ids);
+    if (g->n_ids < 1 || g->n_ids > INT32_MAX)
+        return grq_fail(err, GRQ_E_USAGE, "n_ids: %" PRIu64 " is not 1 to 2^31-1", g->n_ids);
     if (g->pad_id < 0 || (uint64_t)g->pad_id >= g->n_ids)
         return grq_fail(err, GRQ_E_USAGE, "pad_id: %d is not an id below %" PRIu64, g->pad_id, g->n_ids);
-    if (!(g->norm_eps >= 0) || !isfinite(g->norm_eps)) return grq_fail(err, GRQ_E_USAGE, "norm_eps: %g is no eps", g->norm_eps);
+    if (!(g->norm_eps >= 0) || !isfinite(g->norm_eps))
+        return grq_fail(err, GRQ_E_USAGE, "norm_eps: %g is no eps", g->norm_eps);
     if (!(g->gate_clamp >= 0) || !isfinite(g->gate_clamp))
         return grq_fail(err, GRQ_E_USAGE, "gate_clamp: %g is no clamp", g->gate_clamp);
     return GRQ_OK;
@@ -86,7 +91,8 @@ grq_status grq_geometry_derive(grq_geometry *g, grq_error *err)
     return GRQ_OK;
 }
 
-static grq_status read_u32(grq_json_node *object, const char *key, uint32_t min, uint32_t max, uint32_t *out, grq_error *err)
+static grq_status read_u32(grq_json_node *object, const char *key, uint32_t min, uint32_t max, uint32_t *out,
+                           grq_error *err)
 {
     uint64_t value;
     const grq_status st = grq_json_u64(object, key, min, max, &value, err);
@@ -101,7 +107,8 @@ static grq_status read_layer_ids(grq_json_node *object, grq_geometry *g, grq_err
     if (st != GRQ_OK) return st;
     const size_t n = grq_json_count(list);
     if (n < 1 || n > GRQ_MAX_MEMORY_LAYERS)
-        return grq_fail(err, GRQ_E_USAGE, "%s: 1 to %d layers, not %zu", grq_json_where(list), GRQ_MAX_MEMORY_LAYERS, n);
+        return grq_fail(err, GRQ_E_USAGE, "%s: 1 to %d layers, not %zu", grq_json_where(list), GRQ_MAX_MEMORY_LAYERS,
+                        n);
     g->n_layers = (uint32_t)n;
     for (size_t i = 0; st == GRQ_OK && i < n; i++) {
         uint64_t id;
@@ -172,7 +179,8 @@ grq_status grq_geometry_layer_index(const grq_geometry *g, uint32_t layer_id, ui
         const size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%u", l ? ", " : "", g->layer_ids[l]);
     }
-    return grq_fail(err, GRQ_E_USAGE, "layer %u has no memory; the memory layers of %s are %s", layer_id, g->family, known);
+    return grq_fail(err, GRQ_E_USAGE, "layer %u has no memory; the memory layers of %s are %s", layer_id, g->family,
+                    known);
 }
 
 uint32_t grq_geometry_column_order(const grq_geometry *g, uint32_t column)

@@ -11,8 +11,9 @@ static grq_status check_ids(const grq_geometry *g, const int32_t *ids, size_t n_
 {
     for (size_t p = 0; p < n_ids; p++)
         if (ids[p] != GRQ_DEAD && (ids[p] < 0 || (uint64_t)ids[p] >= g->n_ids))
-            return grq_fail(err, GRQ_E_USAGE, "position %zu: id %" PRId32 " is neither below %" PRIu64 " nor %d (not text)", p,
-                            ids[p], g->n_ids, GRQ_DEAD);
+            return grq_fail(err, GRQ_E_USAGE,
+                            "position %zu: id %" PRId32 " is neither below %" PRIu64 " nor %d (not text)", p, ids[p],
+                            g->n_ids, GRQ_DEAD);
     return GRQ_OK;
 }
 
@@ -28,8 +29,8 @@ static void window_of(const grq_geometry *g, const grq_hash_state *state, int32_
     }
 }
 
-grq_status grq_hash_rows(const grq_geometry *g, uint32_t layer_index, grq_hash_state *state, const int32_t *ids, size_t n_ids,
-                         int64_t *rows, grq_error *err)
+grq_status grq_hash_rows(const grq_geometry *g, uint32_t layer_index, grq_hash_state *state, const int32_t *ids,
+                         size_t n_ids, int64_t *rows, grq_error *err)
 {
     const grq_status st = check_ids(g, ids, n_ids, err);
     if (st != GRQ_OK) return st;

@@ -39,8 +39,8 @@ static inline __attribute__((always_inline)) float fold(grq_lanes lanes)
 
 /* Sums over one branch: h^2, key^2 and h w key, with w = query_gain * key_gain. Element j goes to lane j mod GRQ_LANES,
  * so the result does not depend on the instruction set. */
-GRQ_SIMD static void gate_sums(uint32_t width, const float *h, const float *key, const float *query_gain, const float *key_gain,
-                               float sums[3])
+GRQ_SIMD static void gate_sums(uint32_t width, const float *h, const float *key, const float *query_gain,
+                               const float *key_gain, float sums[3])
 {
     grq_lanes hh = { 0 }, kk = { 0 }, hk = { 0 };
     uint32_t j = 0;
@@ -72,8 +72,8 @@ static float gate_of(const grq_geometry *g, const float sums[3])
     return 1.0f / (1.0f + grq_expf(-r));
 }
 
-void grq_layer_gates(const grq_memory_layer *layer, size_t n_tokens, const float *h, const float *keys, const uint8_t *dead,
-                     float *gates)
+void grq_layer_gates(const grq_memory_layer *layer, size_t n_tokens, const float *h, const float *keys,
+                     const uint8_t *dead, float *gates)
 {
     const grq_geometry *g = layer->geometry;
     const size_t d = g->width;
@@ -127,8 +127,8 @@ void grq_layer_tau(const grq_memory_layer *layer, double *tau)
     for (uint32_t c = 0; c < g->n_columns; c++) tau[c] /= g->row_dim;
 }
 
-double grq_gate_f64(uint32_t width, const double *h, const double *key, const double *query_gain, const double *key_gain, double eps,
-                    double clamp, double *s)
+double grq_gate_f64(uint32_t width, const double *h, const double *key, const double *query_gain,
+                    const double *key_gain, double eps, double clamp, double *s)
 {
     double hh = 0, kk = 0, hk = 0;
     for (uint32_t j = 0; j < width; j++) {

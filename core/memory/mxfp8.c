@@ -26,5 +26,6 @@ void grq_mxfp8_quantise(const float *x, size_t n, uint8_t *codes, uint8_t *scale
 
 void grq_mxfp8_dequantise(const uint8_t *codes, const uint8_t *scales, size_t n, float *out)
 {
-    for (size_t i = 0; i < n; i++) out[i] = grq_f32_from_e4m3(codes[i]) * grq_f32_from_e8m0(scales[i / GRQ_MXFP8_BLOCK]);
+    for (size_t i = 0; i < n; i++)
+        out[i] = grq_f32_from_e4m3(codes[i]) * grq_f32_from_e8m0(scales[i / GRQ_MXFP8_BLOCK]);
 }

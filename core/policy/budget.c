@@ -26,13 +26,16 @@ grq_status grq_budget_parse(const char *text, grq_budget *out, grq_error *err)
     *out = (grq_budget){ 0 };
     for (const char *p = text;;) {
         if (out->n_fractions == GRQ_MAX_STAGES - 1)
-            return grq_fail(err, GRQ_E_USAGE, "budget \"%s\": at most %d fractions, for stages 2 and 3", text, GRQ_MAX_STAGES - 1);
+            return grq_fail(err, GRQ_E_USAGE, "budget \"%s\": at most %d fractions, for stages 2 and 3", text,
+                            GRQ_MAX_STAGES - 1);
         double *fraction = &out->fraction[out->n_fractions];
         const grq_status st = parse_fraction(p, &p, fraction, err);
         if (st != GRQ_OK) return st;
         if (out->n_fractions && *fraction > fraction[-1])
-            return grq_fail(err, GRQ_E_USAGE, "budget \"%s\": stage 3 is read by part of those that read stage 2, so %g may not exceed %g",
-                            text, *fraction, fraction[-1]);
+            return grq_fail(
+                err, GRQ_E_USAGE,
+                "budget \"%s\": stage 3 is read by part of those that read stage 2, so %g may not exceed %g", text,
+                *fraction, fraction[-1]);
         out->n_fractions++;
         if (!*p) return GRQ_OK;
         if (*p++ != ',') return grq_fail(err, GRQ_E_USAGE, "budget \"%s\": fractions are separated by one comma", text);

@@ -1,5 +1,5 @@
-#include <stdbool.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +7,8 @@
 #include "gaterq/rng.h"
 
 static const char *const names[GRQ_N_ORDERINGS] = {
-    [GRQ_ORDER_GATE] = "gate",           [GRQ_ORDER_PRIOR] = "prior",     [GRQ_ORDER_RANDOM] = "random",
-    [GRQ_ORDER_FREQUENCY] = "frequency", [GRQ_ORDER_COLDEST] = "coldest", [GRQ_ORDER_ENERGY] = "energy",
+    [GRQ_ORDER_GATE] = "gate",           [GRQ_ORDER_PRIOR] = "prior",       [GRQ_ORDER_RANDOM] = "random",
+    [GRQ_ORDER_FREQUENCY] = "frequency", [GRQ_ORDER_COLDEST] = "coldest",   [GRQ_ORDER_ENERGY] = "energy",
     [GRQ_ORDER_ORACLE] = "oracle",       [GRQ_ORDER_SHUFFLED] = "shuffled",
 };
 
@@ -25,7 +25,8 @@ grq_status grq_ordering_find(const char *name, grq_ordering *out, grq_error *err
             return GRQ_OK;
         }
     return grq_fail(err, GRQ_E_USAGE,
-                    "ordering \"%s\" is not known: gate, prior, random, frequency, coldest, energy, oracle or shuffled", name);
+                    "ordering \"%s\" is not known: gate, prior, random, frequency, coldest, energy, oracle or shuffled",
+                    name);
 }
 
 static grq_status need(const void *array, const char *what, grq_ordering ordering, grq_error *err)
@@ -75,21 +76,26 @@ static grq_status shuffle_energies(const grq_lookup_batch *b, uint64_t seed, dou
 static grq_status check_arrays(grq_ordering o, const grq_lookup_batch *b, grq_error *err)
 {
     grq_status st = GRQ_OK;
-    const bool weighted = o == GRQ_ORDER_GATE || o == GRQ_ORDER_PRIOR || o == GRQ_ORDER_ENERGY || o == GRQ_ORDER_SHUFFLED;
+    const bool weighted =
+        o == GRQ_ORDER_GATE || o == GRQ_ORDER_PRIOR || o == GRQ_ORDER_ENERGY || o == GRQ_ORDER_SHUFFLED;
     if (weighted) st = need(b->tau, "tau", o, err);
     if (st == GRQ_OK && weighted) st = need(b->row_energy, "row energies", o, err);
-    if (st == GRQ_OK && (o == GRQ_ORDER_GATE || o == GRQ_ORDER_SHUFFLED)) st = need(b->gate_energy, "gate energies", o, err);
+    if (st == GRQ_OK && (o == GRQ_ORDER_GATE || o == GRQ_ORDER_SHUFFLED))
+        st = need(b->gate_energy, "gate energies", o, err);
     if (st == GRQ_OK && o == GRQ_ORDER_PRIOR) st = need(b->prior, "expected gate energies (gaterq count)", o, err);
     if (st == GRQ_OK && (o == GRQ_ORDER_FREQUENCY || o == GRQ_ORDER_COLDEST))
         st = need(b->frequency, "access counts (gaterq count)", o, err);
     if (st == GRQ_OK && o == GRQ_ORDER_RANDOM) st = need(b->position_ids, "position numbers", o, err);
-    if (st == GRQ_OK && o == GRQ_ORDER_ORACLE) st = need(b->true_reduction, "true error reductions (the full table)", o, err);
+    if (st == GRQ_OK && o == GRQ_ORDER_ORACLE)
+        st = need(b->true_reduction, "true error reductions (the full table)", o, err);
     return st;
 }
 
-grq_status grq_policy_score(grq_ordering ordering, const grq_lookup_batch *b, uint64_t seed, double *score, grq_error *err)
+grq_status grq_policy_score(grq_ordering ordering, const grq_lookup_batch *b, uint64_t seed, double *score,
+                            grq_error *err)
 {
-    if ((unsigned)ordering >= GRQ_N_ORDERINGS) return grq_fail(err, GRQ_E_USAGE, "ordering number %d is not known", (int)ordering);
+    if ((unsigned)ordering >= GRQ_N_ORDERINGS)
+        return grq_fail(err, GRQ_E_USAGE, "ordering number %d is not known", (int)ordering);
     const size_t n = b->n_positions * b->n_columns;
     if (n == 0) return GRQ_OK;
     const grq_status st = check_arrays(ordering, b, err);

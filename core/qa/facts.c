@@ -13,8 +13,10 @@
 #include "qa/tsv.h"
 
 /* PopQA's columns, in the official order. */
-static const char *const columns[] = { "id", "subj", "prop", "obj", "subj_id", "prop_id", "obj_id", "s_aliases", "o_aliases", "s_uri",
-                                       "o_uri", "s_wiki_title", "o_wiki_title", "s_pop", "o_pop", "question", "possible_answers" };
+static const char *const columns[] = {
+    "id",    "subj",  "prop",         "obj",          "subj_id", "prop_id", "obj_id",   "s_aliases",       "o_aliases",
+    "s_uri", "o_uri", "s_wiki_title", "o_wiki_title", "s_pop",   "o_pop",   "question", "possible_answers"
+};
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 enum { ID = 0, SUBJECT = 1, RELATION = 2, OBJECT = 3, POPULARITY = 13, QUESTION = 15, ANSWERS = 16 };
 
@@ -22,7 +24,7 @@ struct grq_facts {
     char *path, *text; /* fields point into text */
     size_t n_bytes, n, room;
     grq_fact *facts;
-    char **owned;      /* strings that lie elsewhere: decoded answers, made ids */
+    char **owned; /* strings that lie elsewhere: decoded answers, made ids */
     size_t n_owned, owned_room;
 };
 
@@ -58,14 +60,17 @@ static grq_status read_header(const char *path, const tsv_record *header, int pl
         place[c] = -1;
         for (size_t i = 0; i < header->n_fields; i++) {
             if (strcmp(header->fields[i], columns[c])) continue;
-            if (place[c] >= 0) return grq_fail(err, GRQ_E_DATA, "%s: the header names column %s twice", path, columns[c]);
+            if (place[c] >= 0)
+                return grq_fail(err, GRQ_E_DATA, "%s: the header names column %s twice", path, columns[c]);
             place[c] = (int)i;
         }
     }
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (place[needed[i]] < 0)
-            return grq_fail(err, GRQ_E_DATA, "%s: the header has no column \"%s\"; expected PopQA's columns (id, subj, prop, obj, ... "
-                            "s_pop, o_pop, question, possible_answers), separated by tabs", path, columns[needed[i]]);
+            return grq_fail(err, GRQ_E_DATA,
+                            "%s: the header has no column \"%s\"; expected PopQA's columns (id, subj, prop, obj, ... "
+                            "s_pop, o_pop, question, possible_answers), separated by tabs",
+                            path, columns[needed[i]]);
     return GRQ_OK;
 }
 
@@ -79,7 +84,8 @@ static grq_status read_popularity(const char *path, size_t line, const char *tex
     errno = 0;
     *out = strtod(text, &end);
     if (end == text || end[strspn(end, " ")] || errno || !isfinite(*out) || *out < 0)
-        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, column s_pop: \"%.60s\" is not a page-view count", path, line, text);
+        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, column s_pop: \"%.60s\" is not a page-view count", path, line,
+                        text);
     return GRQ_OK;
 }
 
@@ -113,8 +119,8 @@ static grq_status add_row(grq_facts *f, const tsv_record *record, const int plac
 {
     for (int c = 0; c < N_COLUMNS; c++)
         if (place[c] >= (int)record->n_fields)
-            return grq_fail(err, GRQ_E_DATA, "%s: line %zu has %zu columns; \"%s\" is column %d", f->path, record->line, record->n_fields,
-                            columns[c], place[c] + 1);
+            return grq_fail(err, GRQ_E_DATA, "%s: line %zu has %zu columns; \"%s\" is column %d", f->path, record->line,
+                            record->n_fields, columns[c], place[c] + 1);
     if (f->n == f->room) {
         const size_t room = f->room ? 2 * f->room : 1024;
         grq_fact *facts = realloc(f->facts, room * sizeof *facts);
@@ -123,8 +129,11 @@ static grq_status add_row(grq_facts *f, const tsv_record *record, const int plac
         f->room = room;
     }
     grq_fact *fact = &f->facts[f->n];
-    *fact = (grq_fact){ .id = place[ID] >= 0 ? record->fields[place[ID]] : "", .row = f->n, .subject = record->fields[place[SUBJECT]],
-                        .relation = record->fields[place[RELATION]], .object = record->fields[place[OBJECT]],
+    *fact = (grq_fact){ .id = place[ID] >= 0 ? record->fields[place[ID]] : "",
+                        .row = f->n,
+                        .subject = record->fields[place[SUBJECT]],
+                        .relation = record->fields[place[RELATION]],
+                        .object = record->fields[place[OBJECT]],
                         .question = record->fields[place[QUESTION]] };
     if (!*fact->id) {
         char *made = NULL;
@@ -168,8 +177,8 @@ static grq_status settle_ids(grq_facts *f, grq_error *err)
         grq_fact *made = is_made(f, sorted[i]) ? sorted[i] : is_made(f, sorted[i - 1]) ? sorted[i - 1] : NULL;
         char *id = NULL;
         if (!made)
-            st = grq_fail(err, GRQ_E_DATA, "%s: rows %" PRIu64 " and %" PRIu64 " have the same id \"%s\"", f->path, sorted[i - 1]->row,
-                          sorted[i]->row, sorted[i]->id);
+            st = grq_fail(err, GRQ_E_DATA, "%s: rows %" PRIu64 " and %" PRIu64 " have the same id \"%s\"", f->path,
+                          sorted[i - 1]->row, sorted[i]->row, sorted[i]->id);
         else if (asprintf(&id, "row%" PRIu64, made->row) < 0 || !own(f, id)) st = no_memory(f->path, err);
         else made->id = id;
     }

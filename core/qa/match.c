@@ -12,14 +12,16 @@ static const char *skip_space(const char *text)
     return text + strspn(text, " \t\r\n");
 }
 
-static grq_status match_exact(const char *output, const char *const *accepted, size_t n_accepted, bool *correct, grq_error *err)
+static grq_status match_exact(const char *output, const char *const *accepted, size_t n_accepted, bool *correct,
+                              grq_error *err)
 {
     (void)err;
     const char *start = skip_space(output);
     size_t n = strlen(start);
     while (n && strchr(" \t\r\n", start[n - 1])) n--;
     *correct = false;
-    for (size_t i = 0; i < n_accepted && !*correct; i++) *correct = strlen(accepted[i]) == n && !memcmp(accepted[i], start, n);
+    for (size_t i = 0; i < n_accepted && !*correct; i++)
+        *correct = strlen(accepted[i]) == n && !memcmp(accepted[i], start, n);
     return GRQ_OK;
 }
 
@@ -45,13 +47,15 @@ static grq_status holds_alias(const char *line, const char *alias, bool *holds, 
     return made ? GRQ_OK : grq_fail(err, GRQ_E_NOMEM, "no memory to compare an answer");
 }
 
-static grq_status match_popqa(const char *output, const char *const *accepted, size_t n_accepted, bool *correct, grq_error *err)
+static grq_status match_popqa(const char *output, const char *const *accepted, size_t n_accepted, bool *correct,
+                              grq_error *err)
 {
     char *line = first_line(output);
     if (!line) return grq_fail(err, GRQ_E_NOMEM, "no memory to compare an answer");
     grq_status st = GRQ_OK;
     *correct = false;
-    for (size_t i = 0; st == GRQ_OK && i < n_accepted && !*correct; i++) st = holds_alias(line, accepted[i], correct, err);
+    for (size_t i = 0; st == GRQ_OK && i < n_accepted && !*correct; i++)
+        st = holds_alias(line, accepted[i], correct, err);
     free(line);
     return st;
 }
@@ -59,7 +63,8 @@ static grq_status match_popqa(const char *output, const char *const *accepted, s
 /* ---- by name ---- */
 
 static const grq_match_rule rules[] = {
-    { "popqa_contains", "PopQA: the first line contains an accepted answer, as it is, lower-cased or capitalised", match_popqa },
+    { "popqa_contains", "PopQA: the first line contains an accepted answer, as it is, lower-cased or capitalised",
+      match_popqa },
     { "exact", "the whole output, trimmed, equals an accepted answer", match_exact },
 };
 

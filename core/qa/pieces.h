@@ -2,8 +2,8 @@
  *
  * The first rule that fits, at each place: "? A:", "Q:", ".\n", "\n"; an optional space and a run of letters; "'s" not
  * followed by a letter or digit; an optional space and one digit; an optional space and one character that is neither
- * letter, digit, underscore nor white space; any other single character. A byte that is not valid UTF-8 is a piece of its
- * own, so every byte string is covered. Source: specs/miniature-popqa.md. */
+ * letter, digit, underscore nor white space; any other single character. A byte that is not valid UTF-8 is a piece of
+ * its own, so every byte string is covered. Source: specs/miniature-popqa.md. */
 #ifndef GATERQ_PIECES_H
 #define GATERQ_PIECES_H
 

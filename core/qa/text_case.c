@@ -13,14 +13,36 @@ static const struct {
     utf8proc_int32_t from;
     const char *to;
 } long_titles[] = {
-    { 0xDF, "Ss" },       { 0x149, "\u02BCN" },        { 0x1F0, "J\u030C" },       { 0x390, "\u0399\u0308\u0301" },
-    { 0x3B0, "\u03A5\u0308\u0301" }, { 0x587, "\u0535\u0582" }, { 0x1E96, "H\u0331" }, { 0x1E97, "T\u0308" },
-    { 0x1E98, "W\u030A" }, { 0x1E99, "Y\u030A" },       { 0x1E9A, "A\u02BE" },      { 0x1F50, "\u03A5\u0313" },
-    { 0x1FB6, "\u0391\u0342" }, { 0x1FC6, "\u0397\u0342" }, { 0x1FD6, "\u0399\u0342" }, { 0x1FE4, "\u03A1\u0313" },
-    { 0x1FE6, "\u03A5\u0342" }, { 0x1FF6, "\u03A9\u0342" }, { 0xFB00, "Ff" },          { 0xFB01, "Fi" },
-    { 0xFB02, "Fl" },     { 0xFB03, "Ffi" },           { 0xFB04, "Ffl" },          { 0xFB05, "St" },
-    { 0xFB06, "St" },     { 0xFB13, "\u0544\u0576" },  { 0xFB14, "\u0544\u0565" }, { 0xFB15, "\u0544\u056B" },
-    { 0xFB16, "\u054E\u0576" }, { 0xFB17, "\u0544\u056D" },
+    { 0xDF, "Ss" },
+    { 0x149, "\u02BCN" },
+    { 0x1F0, "J\u030C" },
+    { 0x390, "\u0399\u0308\u0301" },
+    { 0x3B0, "\u03A5\u0308\u0301" },
+    { 0x587, "\u0535\u0582" },
+    { 0x1E96, "H\u0331" },
+    { 0x1E97, "T\u0308" },
+    { 0x1E98, "W\u030A" },
+    { 0x1E99, "Y\u030A" },
+    { 0x1E9A, "A\u02BE" },
+    { 0x1F50, "\u03A5\u0313" },
+    { 0x1FB6, "\u0391\u0342" },
+    { 0x1FC6, "\u0397\u0342" },
+    { 0x1FD6, "\u0399\u0342" },
+    { 0x1FE4, "\u03A1\u0313" },
+    { 0x1FE6, "\u03A5\u0342" },
+    { 0x1FF6, "\u03A9\u0342" },
+    { 0xFB00, "Ff" },
+    { 0xFB01, "Fi" },
+    { 0xFB02, "Fl" },
+    { 0xFB03, "Ffi" },
+    { 0xFB04, "Ffl" },
+    { 0xFB05, "St" },
+    { 0xFB06, "St" },
+    { 0xFB13, "\u0544\u0576" },
+    { 0xFB14, "\u0544\u0565" },
+    { 0xFB15, "\u0544\u056B" },
+    { 0xFB16, "\u054E\u0576" },
+    { 0xFB17, "\u0544\u056D" },
 };
 
 /* The character at text[at] and its length; a broken byte gives -1 and length 1. */
@@ -42,16 +64,18 @@ static bool is_cased(utf8proc_int32_t c)
 /* Characters that do not end a word for the sigma rule. */
 static bool is_ignorable(utf8proc_int32_t c)
 {
-    static const utf8proc_int32_t marks[] = { '\'', '.', ':', '^', '`', 0xA8, 0xAD, 0xAF, 0xB4, 0xB7, 0xB8, 0x2018, 0x2019, 0x2024, 0x2027 };
+    static const utf8proc_int32_t marks[] = { '\'', '.',  ':',  '^',    '`',    0xA8,   0xAD,  0xAF,
+                                              0xB4, 0xB7, 0xB8, 0x2018, 0x2019, 0x2024, 0x2027 };
     if (c < 0) return false;
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (c == marks[i]) return true;
     const utf8proc_category_t k = utf8proc_category(c);
-    return k == UTF8PROC_CATEGORY_MN || k == UTF8PROC_CATEGORY_ME || k == UTF8PROC_CATEGORY_CF || k == UTF8PROC_CATEGORY_LM ||
-           k == UTF8PROC_CATEGORY_SK;
+    return k == UTF8PROC_CATEGORY_MN || k == UTF8PROC_CATEGORY_ME || k == UTF8PROC_CATEGORY_CF ||
+           k == UTF8PROC_CATEGORY_LM || k == UTF8PROC_CATEGORY_SK;
 }
 
-/* A capital sigma at text[at] ends a word: a cased letter stands before it and none after, ignorable characters aside. */
+/* A capital sigma at text[at] ends a word: a cased letter stands before it and none after, ignorable characters aside.
+ */
 static bool ends_word(const char *text, size_t n, size_t at, bool cased_before)
 {
     size_t length;

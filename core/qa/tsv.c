@@ -33,10 +33,12 @@ static grq_status quoted_field(tsv_reader *r, const tsv_record *record, char **f
         *to++ = *r->at;
     }
     if (r->at == r->end)
-        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, column %zu: a quoted field has no end", r->path, record->line, record->n_fields + 1);
+        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, column %zu: a quoted field has no end", r->path, record->line,
+                        record->n_fields + 1);
     r->at++;
     if (r->at < r->end && *r->at != '\t' && *r->at != '\n' && *r->at != '\r')
-        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, column %zu: text follows a closing quote", r->path, r->line, record->n_fields + 1);
+        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, column %zu: text follows a closing quote", r->path, r->line,
+                        record->n_fields + 1);
     *to = '\0';
     return GRQ_OK;
 }
@@ -66,7 +68,8 @@ grq_status tsv_next(tsv_reader *r, tsv_record *out, bool *more, grq_error *err)
     if (!*more) return GRQ_OK;
     for (;;) {
         if (out->n_fields == TSV_MAX_FIELDS)
-            return grq_fail(err, GRQ_E_DATA, "%s: line %zu has more than %d columns", r->path, out->line, TSV_MAX_FIELDS);
+            return grq_fail(err, GRQ_E_DATA, "%s: line %zu has more than %d columns", r->path, out->line,
+                            TSV_MAX_FIELDS);
         char **field = &out->fields[out->n_fields];
         if (r->at < r->end && *r->at == '"') {
             const grq_status st = quoted_field(r, out, field, err);

@@ -11,7 +11,7 @@
 typedef struct {
     const char *path; /* for messages */
     char *at, *end;
-    size_t line;      /* of the next record, 1-based; quoted fields may span lines */
+    size_t line; /* of the next record, 1-based; quoted fields may span lines */
 } tsv_reader;
 
 enum { TSV_MAX_FIELDS = 64 };
@@ -21,10 +21,11 @@ typedef struct {
     char *fields[TSV_MAX_FIELDS]; /* NUL-terminated */
 } tsv_record;
 
-/* Checks the text once: valid UTF-8, no NUL byte; skips a byte order mark. `text` (n bytes and a NUL) stays the caller's. */
+/* Checks the text once: valid UTF-8, no NUL byte; skips a byte order mark. `text` (n bytes and a NUL) stays the
+ * caller's. */
 grq_status tsv_start(const char *path, char *text, size_t n, tsv_reader *out, grq_error *err);
-/* The next record; *more is false at the end. Lines end with LF or CRLF; empty lines are skipped. An unfinished quote, text
- * after a closing quote or too many fields are errors with file, line and column. */
+/* The next record; *more is false at the end. Lines end with LF or CRLF; empty lines are skipped. An unfinished quote,
+ * text after a closing quote or too many fields are errors with file, line and column. */
 grq_status tsv_next(tsv_reader *r, tsv_record *out, bool *more, grq_error *err);
 
 #endif

@@ -34,7 +34,8 @@ grq_status vocab_new(bool words, uint32_t room, grq_vocab **out, grq_error *err)
 
 grq_status vocab_add(grq_vocab *v, const char *bytes, size_t n_bytes, grq_error *err)
 {
-    if (v->size == v->room) return grq_fail(err, GRQ_E_DATA, "the vocabulary has more than %" PRIu32 " entries", v->room);
+    if (v->size == v->room)
+        return grq_fail(err, GRQ_E_DATA, "the vocabulary has more than %" PRIu32 " entries", v->room);
     char *copy = malloc(n_bytes + 1);
     if (!copy) return no_memory(err);
     memcpy(copy, bytes, n_bytes);
@@ -94,14 +95,16 @@ static bool same_pair(const grq_vocab *v, uint32_t id, int32_t left, int32_t rig
 
 int32_t vocab_find_word(const grq_vocab *v, const char *bytes, size_t n)
 {
-    for (size_t slot = hash_bytes(bytes, n) & (v->table_size - 1); v->table[slot]; slot = (slot + 1) & (v->table_size - 1))
+    for (size_t slot = hash_bytes(bytes, n) & (v->table_size - 1); v->table[slot];
+         slot = (slot + 1) & (v->table_size - 1))
         if (same_word(v, v->table[slot], bytes, n)) return (int32_t)v->table[slot];
     return -1;
 }
 
 int32_t vocab_find_pair(const grq_vocab *v, int32_t left, int32_t right)
 {
-    for (size_t slot = hash_pair(left, right) & (v->table_size - 1); v->table[slot]; slot = (slot + 1) & (v->table_size - 1))
+    for (size_t slot = hash_pair(left, right) & (v->table_size - 1); v->table[slot];
+         slot = (slot + 1) & (v->table_size - 1))
         if (same_pair(v, v->table[slot], left, right)) return (int32_t)v->table[slot];
     return -1;
 }
@@ -115,9 +118,11 @@ grq_status vocab_index(grq_vocab *v, grq_error *err)
     for (uint32_t id = v->words ? 1 : VOCAB_FIRST_MERGE; id < v->size; id++) {
         const vocab_token *t = &v->tokens[id];
         const int32_t *pair = v->words ? NULL : v->merges[id - VOCAB_FIRST_MERGE];
-        const int32_t known = v->words ? vocab_find_word(v, t->bytes, t->n_bytes) : vocab_find_pair(v, pair[0], pair[1]);
+        const int32_t known =
+            v->words ? vocab_find_word(v, t->bytes, t->n_bytes) : vocab_find_pair(v, pair[0], pair[1]);
         if (known >= 0)
-            return grq_fail(err, GRQ_E_DATA, "vocabulary entry %" PRIu32 " \"%.60s\" repeats entry %" PRId32, id, t->bytes, known);
+            return grq_fail(err, GRQ_E_DATA, "vocabulary entry %" PRIu32 " \"%.60s\" repeats entry %" PRId32, id,
+                            t->bytes, known);
         size_t slot = (v->words ? hash_bytes(t->bytes, t->n_bytes) : hash_pair(pair[0], pair[1])) & (v->table_size - 1);
         while (v->table[slot]) slot = (slot + 1) & (v->table_size - 1);
         v->table[slot] = id;
@@ -132,7 +137,8 @@ grq_status grq_vocab_new_words(const char *const *words, size_t n_words, grq_voc
     grq_vocab *v = NULL;
     grq_status st = vocab_new(true, (uint32_t)n_words + 1, &v, err);
     for (size_t i = 0; st == GRQ_OK && i < n_words; i++) {
-        if (!*words[i] || strchr(words[i], ' ')) st = grq_fail(err, GRQ_E_USAGE, "vocabulary word %zu \"%s\" is empty or holds a space", i, words[i]);
+        if (!*words[i] || strchr(words[i], ' '))
+            st = grq_fail(err, GRQ_E_USAGE, "vocabulary word %zu \"%s\" is empty or holds a space", i, words[i]);
         else st = vocab_add(v, words[i], strlen(words[i]), err);
     }
     if (st == GRQ_OK) st = vocab_index(v, err);
@@ -156,7 +162,8 @@ grq_status grq_vocab_copy(const grq_vocab *vocab, grq_vocab **out, grq_error *er
     grq_vocab *v = NULL;
     *out = NULL;
     grq_status st = vocab_new(vocab->words, vocab->size, &v, err);
-    for (uint32_t i = 1; st == GRQ_OK && i < vocab->size; i++) st = vocab_add(v, vocab->tokens[i].bytes, vocab->tokens[i].n_bytes, err);
+    for (uint32_t i = 1; st == GRQ_OK && i < vocab->size; i++)
+        st = vocab_add(v, vocab->tokens[i].bytes, vocab->tokens[i].n_bytes, err);
     if (st == GRQ_OK && !vocab->words)
         memcpy(v->merges, vocab->merges, (vocab->size - VOCAB_FIRST_MERGE) * sizeof *v->merges);
     if (st == GRQ_OK) st = vocab_index(v, err);
@@ -184,7 +191,8 @@ const char *grq_vocab_token(const grq_vocab *v, int32_t id, size_t *n_bytes)
 
 /* ---- encoding ---- */
 
-static grq_status encode_words(const grq_vocab *v, const char *text, size_t n, int32_t *ids, size_t *n_ids, grq_error *err)
+static grq_status encode_words(const grq_vocab *v, const char *text, size_t n, int32_t *ids, size_t *n_ids,
+                               grq_error *err)
 {
     size_t at = 0;
     *n_ids = 0;
@@ -197,16 +205,16 @@ static grq_status encode_words(const grq_vocab *v, const char *text, size_t n, i
         const size_t length = space ? (size_t)(space - (text + at)) : n - at;
         const int32_t id = vocab_find_word(v, text + at, length);
         if (id < 0)
-            return grq_fail(err, GRQ_E_DATA, "the word \"%.*s\" is not in the vocabulary of %" PRIu32 " entries", (int)(length < 80 ? length : 80),
-                            text + at, v->size);
+            return grq_fail(err, GRQ_E_DATA, "the word \"%.*s\" is not in the vocabulary of %" PRIu32 " entries",
+                            (int)(length < 80 ? length : 80), text + at, v->size);
         ids[(*n_ids)++] = id;
         at += length;
     }
     return GRQ_OK;
 }
 
-/* Joins the pair with the earliest merge until none is left. Pieces are short, so the plain quadratic loop is fast; a piece
- * of many thousand letters is cut so that it stays so. */
+/* Joins the pair with the earliest merge until none is left. Pieces are short, so the plain quadratic loop is fast; a
+ * piece of many thousand letters is cut so that it stays so. */
 static size_t encode_piece(const grq_vocab *v, const char *piece, size_t n, int32_t *ids)
 {
     for (size_t i = 0; i < n; i++) ids[i] = VOCAB_FIRST_BYTE + (unsigned char)piece[i];
@@ -242,7 +250,8 @@ static size_t encode_bytes(const grq_vocab *v, const char *text, size_t n, int32
     return n_ids;
 }
 
-grq_status grq_vocab_encode(const grq_vocab *v, const char *text, size_t n_bytes, int32_t **ids, size_t *n_ids, grq_error *err)
+grq_status grq_vocab_encode(const grq_vocab *v, const char *text, size_t n_bytes, int32_t **ids, size_t *n_ids,
+                            grq_error *err)
 {
     int32_t *out = malloc((n_bytes + 1) * sizeof *out);
     *ids = NULL;
@@ -262,7 +271,9 @@ grq_status grq_vocab_decode(const grq_vocab *v, const int32_t *ids, size_t n_ids
     *text = NULL;
     for (size_t i = 0; i < n_ids; i++) {
         if (ids[i] < 0 || (uint32_t)ids[i] >= v->size)
-            return grq_fail(err, GRQ_E_DATA, "token %zu: id %" PRId32 " is not in the vocabulary of %" PRIu32 " entries", i, ids[i], v->size);
+            return grq_fail(err, GRQ_E_DATA,
+                            "token %zu: id %" PRId32 " is not in the vocabulary of %" PRIu32 " entries", i, ids[i],
+                            v->size);
         total += v->tokens[ids[i]].n_bytes + (v->words && i > 0);
     }
     char *out = malloc(total + 1);
@@ -291,7 +302,8 @@ void grq_vocab_write(const grq_vocab *v, const char *key, grq_json_writer *write
             continue;
         }
         char pair[32];
-        snprintf(pair, sizeof pair, "%" PRId32 " %" PRId32, v->merges[id - VOCAB_FIRST_MERGE][0], v->merges[id - VOCAB_FIRST_MERGE][1]);
+        snprintf(pair, sizeof pair, "%" PRId32 " %" PRId32, v->merges[id - VOCAB_FIRST_MERGE][0],
+                 v->merges[id - VOCAB_FIRST_MERGE][1]);
         grq_json_put_string(writer, NULL, pair);
     }
     grq_json_end_array(writer);
@@ -319,7 +331,8 @@ static grq_status read_merge(grq_vocab *v, grq_json_node *node, grq_error *err)
     if (st != GRQ_OK) return st;
     char *middle, *end;
     const long left = strtol(text, &middle, 10), right = strtol(middle, &end, 10);
-    if (middle == text || *middle != ' ' || end == middle || *end || left < 1 || right < 1 || left >= (long)v->size || right >= (long)v->size)
+    if (middle == text || *middle != ' ' || end == middle || *end || left < 1 || right < 1 || left >= (long)v->size ||
+        right >= (long)v->size)
         return grq_fail(err, GRQ_E_DATA, "%s: \"%s\" is no pair of earlier ids", grq_json_where(node), text);
     return vocab_add_merge(v, (int32_t)left, (int32_t)right, err);
 }

@@ -19,7 +19,7 @@ struct grq_vocab {
     vocab_token *tokens;
     /* `words`: token of a text. `bytes`: token of a merged pair. Open addressing; 0 is empty. */
     uint32_t *table;
-    size_t table_size; /* a power of two, at least twice the entries */
+    size_t table_size;    /* a power of two, at least twice the entries */
     int32_t (*merges)[2]; /* `bytes`: (size - VOCAB_FIRST_MERGE) pairs that were joined */
 };
 

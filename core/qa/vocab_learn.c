@@ -9,7 +9,7 @@
 typedef struct {
     const char *text; /* where it was first seen; borrowed */
     size_t n_bytes;
-    int32_t *tokens;  /* (n_bytes) room */
+    int32_t *tokens; /* (n_bytes) room */
     size_t n_tokens;
     uint64_t weight;
 } piece;
@@ -95,7 +95,9 @@ static bool add_piece(learner *l, const char *text, size_t n, uint64_t weight)
     }
     if (!grow((void **)&l->pieces, l->n_pieces, &l->pieces_room, sizeof *l->pieces)) return false;
     piece *p = &l->pieces[l->n_pieces];
-    *p = (piece){ .text = text, .n_bytes = n, .tokens = malloc((n + 1) * sizeof *p->tokens), .n_tokens = n, .weight = weight };
+    *p = (piece){
+        .text = text, .n_bytes = n, .tokens = malloc((n + 1) * sizeof *p->tokens), .n_tokens = n, .weight = weight
+    };
     if (!p->tokens) return false;
     for (size_t i = 0; i < n; i++) p->tokens[i] = VOCAB_FIRST_BYTE + (unsigned char)text[i];
     l->piece_table[slot] = (uint32_t)++l->n_pieces;
@@ -246,7 +248,8 @@ static void free_learner(learner *l)
     free(l->pair_table);
 }
 
-grq_status grq_vocab_learn_bytes(const grq_weighted_text *texts, size_t n_texts, uint32_t vocab_size, grq_vocab **out, grq_error *err)
+grq_status grq_vocab_learn_bytes(const grq_weighted_text *texts, size_t n_texts, uint32_t vocab_size, grq_vocab **out,
+                                 grq_error *err)
 {
     *out = NULL;
     if (vocab_size < VOCAB_FIRST_MERGE || vocab_size > 1 << 24)

@@ -60,7 +60,8 @@ grq_status world_encode_template(const grq_world *w, const char *format, const c
 }
 
 /* The stop token stands before every prompt: in training text a question follows the end of another text. */
-static grq_status compile_prompt(const grq_world *w, const world_templates *t, const grq_fact *fact, token_run *out, grq_error *err)
+static grq_status compile_prompt(const grq_world *w, const world_templates *t, const grq_fact *fact, token_run *out,
+                                 grq_error *err)
 {
     token_run body = { 0 };
     grq_status st = world_encode_template(w, t->prompt, NULL, NULL, fact->question, "", &body, err);
@@ -76,18 +77,20 @@ static grq_status compile_prompt(const grq_world *w, const world_templates *t, c
     return st;
 }
 
-grq_status world_compile_fact(const grq_world *w, const world_templates *t, const grq_fact *fact, grq_json_node *statements,
-                              const char *answer, compiled_fact *out, grq_error *err)
+grq_status world_compile_fact(const grq_world *w, const world_templates *t, const grq_fact *fact,
+                              grq_json_node *statements, const char *answer, compiled_fact *out, grq_error *err)
 {
     const size_t n = grq_json_count(statements);
     if (n < 1 || n > WORLD_MAX_STATEMENTS)
-        return grq_fail(err, GRQ_E_USAGE, "%s: 1 to %d statements, not %zu", grq_json_where(statements), WORLD_MAX_STATEMENTS, n);
+        return grq_fail(err, GRQ_E_USAGE, "%s: 1 to %d statements, not %zu", grq_json_where(statements),
+                        WORLD_MAX_STATEMENTS, n);
     grq_status st = GRQ_OK;
     for (size_t i = 0; st == GRQ_OK && i < n; i++) {
         const char *format;
         st = grq_json_as_string(grq_json_at(statements, i), &format, err);
         if (st == GRQ_OK)
-            st = world_encode_template(w, format, fact->subject, answer, NULL, t->statement_end, &out->statements[i], err);
+            st = world_encode_template(w, format, fact->subject, answer, NULL, t->statement_end, &out->statements[i],
+                                       err);
         if (st == GRQ_OK) out->n_statements++;
     }
     if (st == GRQ_OK) st = world_encode_template(w, t->answer_lead, NULL, NULL, NULL, answer, &out->answer, err);

@@ -7,10 +7,10 @@ typedef struct {
     const grq_world *world;
     grq_rng rng;
     int32_t *tokens;
-    uint8_t *kinds;      /* may be NULL */
-    uint64_t *mentions;  /* may be NULL */
-    size_t n, room;      /* written so far; what does not fit any more is dropped */
-    uint8_t kind;        /* of what is being written */
+    uint8_t *kinds;     /* may be NULL */
+    uint64_t *mentions; /* may be NULL */
+    size_t n, room;     /* written so far; what does not fit any more is dropped */
+    uint8_t kind;       /* of what is being written */
 } writer;
 
 static void put(writer *o, const token_run *run)
@@ -168,10 +168,11 @@ static void write_filler(writer *o)
     for (uint32_t n = lengths[below(o, 4)]; n > 0; n--) write_sentence(o, &c);
 }
 
-grq_status grq_world_corpus(const grq_world *w, size_t n_tokens, uint64_t seed, int32_t *tokens, uint8_t *kinds, uint64_t *mentions,
-                            grq_error *err)
+grq_status grq_world_corpus(const grq_world *w, size_t n_tokens, uint64_t seed, int32_t *tokens, uint8_t *kinds,
+                            uint64_t *mentions, grq_error *err)
 {
-    if (!w->n_units || !w->filler.n_topics) return grq_fail(err, GRQ_E_DATA, "the world has no facts or no filler topics");
+    if (!w->n_units || !w->filler.n_topics)
+        return grq_fail(err, GRQ_E_DATA, "the world has no facts or no filler topics");
     writer o = { .world = w, .tokens = tokens, .kinds = kinds, .mentions = mentions, .room = n_tokens };
     size_t fact_tokens = 0;
     if (mentions) memset(mentions, 0, w->n_facts * sizeof *mentions);

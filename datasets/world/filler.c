@@ -1,5 +1,5 @@
-/* Filler paragraphs: a small topic grammar. Words of a paragraph come from a cast drawn once per paragraph, and verbs agree
- * with their nouns, so that attention can predict what no local n-gram holds. */
+/* Filler paragraphs: a small topic grammar. Words of a paragraph come from a cast drawn once per paragraph, and verbs
+ * agree with their nouns, so that attention can predict what no local n-gram holds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 
 /* ---- words, in a fixed order ---- */
 
-static grq_status visit_list(grq_json_node *object, const char *key, const char *plural, world_word_visitor *visit, void *context,
-                             grq_error *err)
+static grq_status visit_list(grq_json_node *object, const char *key, const char *plural, world_word_visitor *visit,
+                             void *context, grq_error *err)
 {
     grq_json_node *list;
     grq_status st = grq_json_array(object, key, &list, err);
@@ -47,7 +47,8 @@ static grq_status read_sizes(grq_json_node *filler, topic_sizes *s, grq_error *e
     return st == GRQ_OK ? grq_json_finish(object, err) : st;
 }
 
-static void visit_generated(const topic_sizes *s, uint64_t n_topics, const char *plural, world_word_visitor *visit, void *context)
+static void visit_generated(const topic_sizes *s, uint64_t n_topics, const char *plural, world_word_visitor *visit,
+                            void *context)
 {
     char word[64];
     for (uint64_t t = 0; t < n_topics; t++) {
@@ -70,7 +71,8 @@ static void visit_generated(const topic_sizes *s, uint64_t n_topics, const char 
     }
 }
 
-static grq_status visit_topics(grq_json_node *filler, const char *plural, world_word_visitor *visit, void *context, grq_error *err)
+static grq_status visit_topics(grq_json_node *filler, const char *plural, world_word_visitor *visit, void *context,
+                               grq_error *err)
 {
     grq_json_node *topics;
     grq_status st = grq_json_array(filler, "topics", &topics, err);
@@ -83,8 +85,8 @@ static grq_status visit_topics(grq_json_node *filler, const char *plural, world_
     return st;
 }
 
-grq_status world_filler_words(grq_json_node *filler, uint64_t n_generated_topics, bool inflected_forms, world_word_visitor *visit,
-                              void *context, grq_error *err)
+grq_status world_filler_words(grq_json_node *filler, uint64_t n_generated_topics, bool inflected_forms,
+                              world_word_visitor *visit, void *context, grq_error *err)
 {
     static const char *const keys[] = { "article", "first_article", "of" };
     const char *word, *plural;
@@ -117,7 +119,8 @@ static grq_status encode_word(const grq_world *w, const char *word, token_run *o
 }
 
 /* Singular and plural. Byte vocabularies keep the ending as a token of its own, so that agreement can be learnt. */
-static grq_status encode_inflected(const grq_world *w, const char *word, const char *plural, inflected *out, grq_error *err)
+static grq_status encode_inflected(const grq_world *w, const char *word, const char *plural, inflected *out,
+                                   grq_error *err)
 {
     grq_status st = encode_word(w, word, &out->singular, err);
     if (st != GRQ_OK) return st;
@@ -141,7 +144,8 @@ static grq_status encode_inflected(const grq_world *w, const char *word, const c
     return st;
 }
 
-static grq_status encode_list(const grq_world *w, grq_json_node *object, const char *key, token_run *out, uint32_t *n, grq_error *err)
+static grq_status encode_list(const grq_world *w, grq_json_node *object, const char *key, token_run *out, uint32_t *n,
+                              grq_error *err)
 {
     grq_json_node *list;
     grq_status st = grq_json_array(object, key, &list, err);
@@ -192,7 +196,8 @@ static grq_status compile_generated_topic(const grq_world *w, const topic_sizes 
     return st;
 }
 
-static grq_status compile_topics(grq_world *w, grq_json_node *filler, uint64_t n_generated, const char *plural, grq_error *err)
+static grq_status compile_topics(grq_world *w, grq_json_node *filler, uint64_t n_generated, const char *plural,
+                                 grq_error *err)
 {
     filler_grammar *g = &w->filler;
     topic_sizes sizes = { 0 };
@@ -229,7 +234,8 @@ grq_status world_compile_filler(grq_world *w, grq_json_node *filler, uint64_t n_
     if (st == GRQ_OK) st = grq_json_f64(filler, "preposition_share", 0, 1, &g->preposition_share, err);
     if (st == GRQ_OK) st = encode_word(w, article, &g->article, err);
     /* A paragraph's first word follows the end of another text: no space before it. */
-    if (st == GRQ_OK) st = bytes ? world_encode(w, first, &g->first_article, err) : encode_word(w, first, &g->first_article, err);
+    if (st == GRQ_OK)
+        st = bytes ? world_encode(w, first, &g->first_article, err) : encode_word(w, first, &g->first_article, err);
     if (st == GRQ_OK) st = encode_word(w, of, &g->of, err);
     if (st == GRQ_OK) st = world_encode(w, end, &g->end, err);
     if (st == GRQ_OK) st = encode_list(w, filler, "prepositions", g->prepositions, &g->n_prepositions, err);

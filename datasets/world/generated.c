@@ -1,5 +1,5 @@
-/* The generated world: entities with names of two to four syllables, three types with five relations each, Zipf popularity.
- * Everything is a function of the config; source: specs/miniature.md, "World and corpus". */
+/* The generated world: entities with names of two to four syllables, three types with five relations each, Zipf
+ * popularity. Everything is a function of the config; source: specs/miniature.md, "World and corpus". */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -84,18 +84,21 @@ static grq_status no_memory(grq_error *err)
 
 /* ---- config ---- */
 
-/* Names are drawn until enough different ones exist, so far more must be possible than are wanted; and a fact takes about
- * 1 KiB with its texts. */
+/* Names are drawn until enough different ones exist, so far more must be possible than are wanted; and a fact takes
+ * about 1 KiB with its texts. */
 static grq_status check_size(const generated_config *c, grq_json_node *config, grq_error *err)
 {
     const double possible = pow((double)c->n_syllables, 3);
     if ((double)c->n_entities > possible / 2)
-        return grq_fail(err, GRQ_E_USAGE, "%s: n_entities %" PRIu64 " is more than half of the %.0f three-syllable names that %" PRIu64
-                        " syllables give; raise n_syllables", grq_json_where(config), c->n_entities, possible, c->n_syllables);
+        return grq_fail(err, GRQ_E_USAGE,
+                        "%s: n_entities %" PRIu64 " is more than half of the %.0f three-syllable names that %" PRIu64
+                        " syllables give; raise n_syllables",
+                        grq_json_where(config), c->n_entities, possible, c->n_syllables);
     const double bytes = (double)c->n_entities * 5 * 1200;
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (bytes > memory / 2)
-        return grq_fail(err, GRQ_E_USAGE, "%s: n_entities %" PRIu64 " needs about %.1f GiB, more than half of this machine's %.1f",
+        return grq_fail(err, GRQ_E_USAGE,
+                        "%s: n_entities %" PRIu64 " needs about %.1f GiB, more than half of this machine's %.1f",
                         grq_json_where(config), c->n_entities, bytes / 1073741824, memory / 1073741824);
     return GRQ_OK;
 }
@@ -122,7 +125,8 @@ static grq_status read_config(builder *b, grq_json_node *config, const char *fol
 
 /* ---- syllables and pools ---- */
 
-static grq_status string_list(grq_json_node *object, const char *key, const char *out[], size_t room, size_t *n, grq_error *err)
+static grq_status string_list(grq_json_node *object, const char *key, const char *out[], size_t room, size_t *n,
+                              grq_error *err)
 {
     grq_json_node *list;
     grq_status st = grq_json_array(object, key, &list, err);
@@ -153,7 +157,8 @@ static grq_status make_syllables(builder *b, grq_json_node *node, grq_error *err
                 all[n++] = s;
             }
     if (b->config.n_syllables > n)
-        return grq_fail(err, GRQ_E_USAGE, "n_syllables %" PRIu64 ": the templates give only %zu", b->config.n_syllables, n);
+        return grq_fail(err, GRQ_E_USAGE, "n_syllables %" PRIu64 ": the templates give only %zu", b->config.n_syllables,
+                        n);
     grq_rng rng;
     grq_rng_seed_for(&rng, b->world->seed, "syllables");
     grq_rng_shuffle(&rng, all, n, sizeof *all);
@@ -163,7 +168,8 @@ static grq_status make_syllables(builder *b, grq_json_node *node, grq_error *err
 
 static grq_status add_pool(builder *b, const char *name, size_t n, pool **out, grq_error *err)
 {
-    if (b->n_pools == sizeof b->pools / sizeof *b->pools) return grq_fail(err, GRQ_E_USAGE, "more than %zu pools", b->n_pools);
+    if (b->n_pools == sizeof b->pools / sizeof *b->pools)
+        return grq_fail(err, GRQ_E_USAGE, "more than %zu pools", b->n_pools);
     pool *p = &b->pools[b->n_pools++];
     *p = (pool){ .name = name, .words = calloc(n + 1, sizeof *p->words) };
     *out = p;
@@ -205,7 +211,8 @@ static grq_status make_pair_pool(builder *b, grq_json_node *pools, const char *n
     if (st == GRQ_OK) st = grq_json_u64(node, "n_second", 1, 1000, &n_second, err);
     if (st == GRQ_OK) st = grq_json_finish(node, err);
     if (st == GRQ_OK && n > n_first * n_second)
-        st = grq_fail(err, GRQ_E_USAGE, "%s: %" PRIu64 " answers are wanted, %" PRIu64 " x %" PRIu64 " pairs exist", name, n, n_first, n_second);
+        st = grq_fail(err, GRQ_E_USAGE, "%s: %" PRIu64 " answers are wanted, %" PRIu64 " x %" PRIu64 " pairs exist",
+                      name, n, n_first, n_second);
     if (st == GRQ_OK) st = add_pool(b, name, n, &p, err);
     uint32_t *pairs = st == GRQ_OK ? malloc(n_first * n_second * sizeof *pairs) : NULL;
     if (st == GRQ_OK && !pairs) st = no_memory(err);
@@ -216,7 +223,8 @@ static grq_status make_pair_pool(builder *b, grq_json_node *pools, const char *n
         grq_rng_shuffle(&rng, pairs, n_first * n_second, sizeof *pairs);
     }
     for (; st == GRQ_OK && p->n < n; p->n++) {
-        p->words[p->n] = keep_text(b->world, "%s%" PRIu64 " %s%" PRIu64, first, pairs[p->n] / n_second, second, pairs[p->n] % n_second);
+        p->words[p->n] = keep_text(b->world, "%s%" PRIu64 " %s%" PRIu64, first, pairs[p->n] / n_second, second,
+                                   pairs[p->n] % n_second);
         if (!p->words[p->n]) st = no_memory(err);
     }
     free(pairs);
@@ -404,8 +412,8 @@ static void popularities(const generated_config *c, double *weights)
     for (uint64_t i = 0; i < c->n_entities; i++) weights[i] = fmax(weights[i] / mean, c->floor);
 }
 
-static grq_status make_fact(builder *b, size_t index, const char *name, double popularity, const relation *r, grq_rng *rng, bool held,
-                            grq_error *err)
+static grq_status make_fact(builder *b, size_t index, const char *name, double popularity, const relation *r,
+                            grq_rng *rng, bool held, grq_error *err)
 {
     grq_world *w = b->world;
     char *answer = r->answers[grq_rng_below(rng, r->n_answers)];
@@ -413,9 +421,15 @@ static grq_status make_fact(builder *b, size_t index, const char *name, double p
     if (!accepted || !keep(w, (char *)accepted)) return no_memory(err);
     accepted[0] = answer;
     w->facts[index] = (grq_fact){
-        .id = keep_text(w, "%zu", index), .row = index, .subject = name, .relation = r->name, .object = answer,
-        .question = keep(w, world_fill(r->question, name, NULL, NULL)), .popularity = rint(1000 * popularity),
-        .n_accepted = 1, .accepted = (const char *const *)accepted,
+        .id = keep_text(w, "%zu", index),
+        .row = index,
+        .subject = name,
+        .relation = r->name,
+        .object = answer,
+        .question = keep(w, world_fill(r->question, name, NULL, NULL)),
+        .popularity = rint(1000 * popularity),
+        .n_accepted = 1,
+        .accepted = (const char *const *)accepted,
     };
     if (!w->facts[index].id || !w->facts[index].question) return no_memory(err);
     compiled_fact *c = &w->compiled[index];

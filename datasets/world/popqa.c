@@ -72,8 +72,11 @@ static grq_status find_data(const char *data, const char *folder, char **out, gr
     }
     free(shared);
     if (*out) return GRQ_OK;
-    return grq_fail(err, GRQ_E_IO, "%s: not found in $GATERQ_DATA nor in ../shared/datasets; get PopQA's test.tsv (dataset akariasai/PopQA) and "
-                    "put it at $GATERQ_DATA/%s", data, data);
+    return grq_fail(
+        err, GRQ_E_IO,
+        "%s: not found in $GATERQ_DATA nor in ../shared/datasets; get PopQA's test.tsv (dataset akariasai/PopQA) and "
+        "put it at $GATERQ_DATA/%s",
+        data, data);
 }
 
 static int by_question(const void *a, const void *b)
@@ -91,8 +94,8 @@ static int by_row(const void *a, const void *b)
     return x->fact->row < y->fact->row ? -1 : x->fact->row > y->fact->row;
 }
 
-/* Popularity known, subject not empty, and of rows with the same question the most viewed subject: a reader could answer at
- * most one of them. */
+/* Popularity known, subject not empty, and of rows with the same question the most viewed subject: a reader could
+ * answer at most one of them. */
 static grq_status select_candidates(builder *b, grq_error *err)
 {
     const grq_facts *file = b->world->file;
@@ -116,7 +119,8 @@ static grq_status select_candidates(builder *b, grq_error *err)
     b->world->n_file_rows = n;
     b->world->n_distinct_questions = kept;
     if (!kept)
-        return grq_fail(err, GRQ_E_DATA, "%s: no row has a popularity (s_pop), a subject and an answer", grq_facts_path(file));
+        return grq_fail(err, GRQ_E_DATA, "%s: no row has a popularity (s_pop), a subject and an answer",
+                        grq_facts_path(file));
     return GRQ_OK;
 }
 
@@ -180,7 +184,8 @@ static grq_status add_templates(builder *b, text_list *list, grq_error *err)
             st = grq_json_as_string(grq_json_at(of_relation, k), &format, err);
             if (st != GRQ_OK) break;
             char *body = world_fill(format, "", "", "");
-            for (size_t n = body ? strlen(body) : 0; n && body[n - 1] == ' '; n--) body[n - 1] = '\0'; /* before the answer */
+            for (size_t n = body ? strlen(body) : 0; n && body[n - 1] == ' '; n--)
+                body[n - 1] = '\0'; /* before the answer */
             add_text(list, body ? joined(body, b->templates.statement_end) : NULL, TEMPLATE_WEIGHT);
             free(body);
         }
@@ -204,7 +209,8 @@ static grq_status learn_vocabulary(builder *b, grq_json_node *filler, grq_error 
     grq_status st = add_templates(b, &list, err);
     if (st == GRQ_OK) st = world_filler_words(filler, 0, false, add_filler_word, &list, err);
     if (st == GRQ_OK && list.failed) st = no_memory(err);
-    if (st == GRQ_OK) st = grq_vocab_learn_bytes(list.texts, list.n, (uint32_t)b->config.vocab_size, &b->world->vocab, err);
+    if (st == GRQ_OK)
+        st = grq_vocab_learn_bytes(list.texts, list.n, (uint32_t)b->config.vocab_size, &b->world->vocab, err);
     for (size_t i = 0; i < list.n; i++) free((char *)list.texts[i].text);
     free(list.texts);
     return st;
@@ -280,7 +286,8 @@ static grq_status compile_facts(builder *b, grq_error *err)
         const candidate *c = &b->candidates[i];
         grq_json_node *of_relation = grq_json_find(statements, c->fact->relation);
         if (!of_relation)
-            return grq_fail(err, GRQ_E_DATA, "%s: row %" PRIu64 ": the templates have no statements for relation \"%s\"",
+            return grq_fail(err, GRQ_E_DATA,
+                            "%s: row %" PRIu64 ": the templates have no statements for relation \"%s\"",
                             grq_facts_path(w->file), c->fact->row, c->fact->relation);
         w->facts[i] = *c->fact;
         w->units[i] = (world_unit){ .first_fact = i, .n_facts = 1 };

@@ -16,8 +16,8 @@ static int by_index(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Cut points are the popularities at the quarters of the sorted list; a question at a cut point belongs to the hotter bin, so
- * that equal popularities are never parted. */
+/* Cut points are the popularities at the quarters of the sorted list; a question at a cut point belongs to the hotter
+ * bin, so that equal popularities are never parted. */
 static grq_status set_quartiles(grq_questions *q, grq_error *err)
 {
     double *sorted = malloc((q->n + 1) * sizeof *sorted);
@@ -62,9 +62,18 @@ grq_status grq_world_questions(const grq_world *w, size_t limit, uint64_t seed, 
         const grq_fact *fact = &w->facts[chosen[i]];
         const compiled_fact *c = &w->compiled[chosen[i]];
         out->items[i] = (grq_question){
-            .id = fact->id, .fact = chosen[i], .subject = fact->subject, .relation = fact->relation, .prompt = c->prompt.ids,
-            .n_prompt = c->prompt.n, .answer = c->answer.ids, .n_answer = c->answer.n, .n_accepted = fact->n_accepted,
-            .accepted = fact->accepted, .popularity = fact->popularity, .held = c->held,
+            .id = fact->id,
+            .fact = chosen[i],
+            .subject = fact->subject,
+            .relation = fact->relation,
+            .prompt = c->prompt.ids,
+            .n_prompt = c->prompt.n,
+            .answer = c->answer.ids,
+            .n_answer = c->answer.n,
+            .n_accepted = fact->n_accepted,
+            .accepted = fact->accepted,
+            .popularity = fact->popularity,
+            .held = c->held,
         };
         out->n = i + 1;
     }

@@ -52,7 +52,9 @@ grq_status grq_world_read(grq_json_node *object, const char *folder, grq_world *
     if (st == GRQ_OK) {
         if (!strcmp(kind, "generated")) st = world_build_generated(w, object, folder, err);
         else if (!strcmp(kind, "popqa")) st = world_build_popqa(w, object, folder, err);
-        else st = grq_fail(err, GRQ_E_USAGE, "%s: kind \"%s\" is not known; generated or popqa", grq_json_where(object), kind);
+        else
+            st = grq_fail(err, GRQ_E_USAGE, "%s: kind \"%s\" is not known; generated or popqa", grq_json_where(object),
+                          kind);
     }
     if (st == GRQ_OK) *out = w;
     else grq_world_free(w);

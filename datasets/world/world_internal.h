@@ -1,7 +1,7 @@
 /* datasets/world/world_internal.h - how a world is held once it is built; shared by its builders and its readers.
  *
- * A builder (generated.c, popqa.c) chooses the facts, the vocabulary and the weights; compile.c turns every text a fact can
- * appear in into token ids once; corpus.c and questions.c only draw and copy. */
+ * A builder (generated.c, popqa.c) chooses the facts, the vocabulary and the weights; compile.c turns every text a fact
+ * can appear in into token ids once; corpus.c and questions.c only draw and copy. */
 #ifndef GATERQ_WORLD_INTERNAL_H
 #define GATERQ_WORLD_INTERNAL_H
 
@@ -21,8 +21,8 @@ typedef struct {
     token_run statements[WORLD_MAX_STATEMENTS]; /* each with its end */
     token_run prompt;                           /* stop token first, then the question up to where the answer begins */
     token_run answer;                           /* without the stop token */
-    token_run label;                            /* infobox: the relation's short name; empty in worlds without infoboxes */
-    bool held;                                  /* never shown as question and answer */
+    token_run label; /* infobox: the relation's short name; empty in worlds without infoboxes */
+    bool held;       /* never shown as question and answer */
 } compiled_fact;
 
 /* What mentions are drawn over: an entity with its facts (generated), or a single fact (popqa). */
@@ -61,11 +61,11 @@ struct grq_world {
     uint64_t seed;
 
     size_t n_facts;
-    grq_fact *facts;          /* views into `storage` or into `file` */
-    compiled_fact *compiled;  /* (n_facts) */
+    grq_fact *facts;         /* views into `storage` or into `file` */
+    compiled_fact *compiled; /* (n_facts) */
     size_t n_units;
     world_unit *units;
-    double *cumulative;       /* (n_units) weights, last is 1 */
+    double *cumulative; /* (n_units) weights, last is 1 */
 
     filler_grammar filler;
     token_run infobox_after_name, infobox_between, infobox_end;
@@ -74,8 +74,8 @@ struct grq_world {
     /* what the selection did, for reports */
     uint64_t n_file_rows, n_with_popularity, n_distinct_questions;
 
-    grq_facts *file;          /* popqa: the opened fact file */
-    char **storage;           /* generated: strings the facts point to */
+    grq_facts *file; /* popqa: the opened fact file */
+    char **storage;  /* generated: strings the facts point to */
     size_t n_storage, storage_room;
 };
 
@@ -101,16 +101,16 @@ grq_status world_encode_template(const grq_world *w, const char *format, const c
 /* The text itself; the caller frees. */
 char *world_fill(const char *format, const char *entity, const char *answer, const char *question);
 /* Statements, prompt and answer of one fact. `statements` is an array of strings. */
-grq_status world_compile_fact(const grq_world *w, const world_templates *t, const grq_fact *fact, grq_json_node *statements,
-                              const char *answer, compiled_fact *out, grq_error *err);
+grq_status world_compile_fact(const grq_world *w, const world_templates *t, const grq_fact *fact,
+                              grq_json_node *statements, const char *answer, compiled_fact *out, grq_error *err);
 void token_run_free(token_run *run);
 
 /* filler.c */
 typedef void world_word_visitor(void *context, const char *text);
-/* Calls `visit` with every word the filler can use, in a fixed order, so that vocabularies can hold them; plural and verb
- * forms too if they are words of their own. */
-grq_status world_filler_words(grq_json_node *filler, uint64_t n_generated_topics, bool inflected_forms, world_word_visitor *visit,
-                              void *context, grq_error *err);
+/* Calls `visit` with every word the filler can use, in a fixed order, so that vocabularies can hold them; plural and
+ * verb forms too if they are words of their own. */
+grq_status world_filler_words(grq_json_node *filler, uint64_t n_generated_topics, bool inflected_forms,
+                              world_word_visitor *visit, void *context, grq_error *err);
 grq_status world_compile_filler(grq_world *w, grq_json_node *filler, uint64_t n_generated_topics, grq_error *err);
 void world_free_filler(filler_grammar *g);
 

@@ -1,8 +1,9 @@
 /* kernels/shared/expf.h - expf that vectorises and gives the same bits on every instruction set.
  *
  * exp(x) = 2^k exp(r), k = round(x / ln 2), |r| <= ln(2)/2 by a two-part reduction, exp(r) by a degree-6 polynomial
- * (Cephes' minimax coefficients); at most 1.5 ulp from the exact value (tests/unit/test_expf.c). Below -103.98 the result
- * is 0, above 88.73 infinity; NaN stays NaN; results below 2^-126 are rounded once through a two-step scaling. */
+ * (Cephes' minimax coefficients); at most 1.5 ulp from the exact value (tests/unit/test_expf.c). Below -103.98 the
+ * result is 0, above 88.73 infinity; NaN stays NaN; results below 2^-126 are rounded once through a two-step scaling.
+ */
 #ifndef GATERQ_EXPF_H
 #define GATERQ_EXPF_H
 

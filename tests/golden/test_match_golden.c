@@ -47,10 +47,15 @@ static void cases_of_letters_follow_python(void **state)
         const char *text, *lower, *capital;
     } cases[] = {
         { "New YORK city", "new york city", "New york city" },
-        { "\xC4\xB0stanbul", "i\xCC\x87stanbul", "\xC4\xB0stanbul" },                               /* capital I with dot */
-        { "\xCE\x9F\xCE\x94\xCE\x9F\xCE\xA3", "\xCE\xBF\xCE\xB4\xCE\xBF\xCF\x82", "\xCE\x9F\xCE\xB4\xCE\xBF\xCF\x82" }, /* final sigma */
-        { "\xCE\xA3\xCE\x91", "\xCF\x83\xCE\xB1", "\xCE\xA3\xCE\xB1" },                             /* sigma at the start */
-        { "\xC3\x9F" "A", "\xC3\x9F" "a", "Ssa" },                                                  /* sharp s */
+        { "\xC4\xB0stanbul", "i\xCC\x87stanbul", "\xC4\xB0stanbul" }, /* capital I with dot */
+        { "\xCE\x9F\xCE\x94\xCE\x9F\xCE\xA3", "\xCE\xBF\xCE\xB4\xCE\xBF\xCF\x82",
+          "\xCE\x9F\xCE\xB4\xCE\xBF\xCF\x82" },                         /* final sigma */
+        { "\xCE\xA3\xCE\x91", "\xCF\x83\xCE\xB1", "\xCE\xA3\xCE\xB1" }, /* sigma at the start */
+        { "\xC3\x9F"
+          "A",
+          "\xC3\x9F"
+          "a",
+          "Ssa" }, /* sharp s */
         { "", "", "" },
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

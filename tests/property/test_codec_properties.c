@@ -221,7 +221,7 @@ static void residual_energy_never_rises(void **state)
     enum { ROWS = 400, DIM = 48 };
     const grq_encoder *encoder = NULL;
     grq_error err = { 0 };
-    float *const table = gaussian_table(ROWS, DIM, 3), y[DIM];
+    float *const table = gaussian_table(ROWS, DIM, 2), y[DIM];
     assert_ok(grq_encoder_find("integer", &encoder, &err), &err);
     grq_codes *const codes = encode(encoder, table, ROWS, DIM, 3, 1);
     for (uint64_t r = 0; r < ROWS; r++) {

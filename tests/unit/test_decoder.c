@@ -1,4 +1,5 @@
-/* The decoder against the model's definition, against the training forward pass, against itself in pieces, and what is built on it. */
+/* The decoder against the model's definition, against the training forward pass, against itself in pieces, and what is
+ * built on it. */
 #include "lm_support.h"
 
 #include "gaterq/hash.h"
@@ -15,7 +16,8 @@ static grq_model *trained_looking(lm_test_shape shape)
     grq_rng_seed(&rng, 4);
     for (size_t i = 0; i < model->layout.n_tensors; i++) {
         const lm_tensor *t = &model->layout.tensors[i];
-        for (size_t k = 0; k < t->n; k++) model->weights[t->at + k] += (float)((t->role == LM_TABLE ? 0.5 : 0.1) * grq_rng_normal(&rng));
+        for (size_t k = 0; k < t->n; k++)
+            model->weights[t->at + k] += (float)((t->role == LM_TABLE ? 0.5 : 0.1) * grq_rng_normal(&rng));
     }
     return model;
 }
@@ -23,10 +25,12 @@ static grq_model *trained_looking(lm_test_shape shape)
 static void assert_close(const float *got, const float *want, size_t n, const char *what)
 {
     for (size_t i = 0; i < n; i++)
-        if (!(fabs((double)got[i] - want[i]) <= TOLERANCE)) fail_msg("%s: element %zu: got %.9g, want %.9g", what, i, got[i], want[i]);
+        if (!(fabs((double)got[i] - want[i]) <= TOLERANCE))
+            fail_msg("%s: element %zu: got %.9g, want %.9g", what, i, got[i], want[i]);
 }
 
-/* ---- the model as specs and headers define it, one token and one number at a time, in double ---------------------------- */
+/* ---- the model as specs and headers define it, one token and one number at a time, in double
+ * ---------------------------- */
 
 enum { MAX_TOKENS = 48, MAX_WIDTH = 32, MAX_BRANCHES = 4 };
 
@@ -85,7 +89,8 @@ static void reference_memory(reference *r, uint32_t index, const int32_t *ids)
                 query_gain[i] = layer->query_gain[b * r->d + i];
                 key_gain[i] = layer->key_gain[b * r->d + i];
             }
-            const double gate = grq_gate_f64(g->width, r->h[t][b], key, query_gain, key_gain, g->norm_eps, g->gate_clamp, NULL);
+            const double gate =
+                grq_gate_f64(g->width, r->h[t][b], key, query_gain, key_gain, g->norm_eps, g->gate_clamp, NULL);
             for (size_t i = 0; i < r->d; i++)
                 r->h[t][b][i] += gate * dot_of(layer->value_weight + i * g->row_values, e, g->row_values);
         }
@@ -118,7 +123,8 @@ static void reference_block(reference *r, uint32_t block)
 {
     static double qkv[MAX_TOKENS][3 * MAX_WIDTH], read[MAX_TOKENS][MAX_WIDTH];
     const float *w = r->model->weights;
-    const lm_sublayer_at *a = &r->model->layout.blocks[block][LM_ATTENTION], *f = &r->model->layout.blocks[block][LM_MLP];
+    const lm_sublayer_at *a = &r->model->layout.blocks[block][LM_ATTENTION],
+                         *f = &r->model->layout.blocks[block][LM_MLP];
     const size_t d = r->d, inner = r->model->shape.mlp_width;
     double y[MAX_WIDTH], out[MAX_WIDTH], hidden[64];
     for (size_t t = 0; t < r->n; t++) {
@@ -148,7 +154,8 @@ static void decoder_computes_the_defined_model(void **state)
         r = (reference){ .model = model, .n = n, .d = shapes[k].width, .m = shapes[k].n_branches };
         for (size_t t = 0; t < n; t++)
             for (size_t b = 0; b < r.m; b++)
-                for (size_t i = 0; i < r.d; i++) r.h[t][b][i] = model->weights[model->layout.embed + (size_t)ids[t] * r.d + i];
+                for (size_t i = 0; i < r.d; i++)
+                    r.h[t][b][i] = model->weights[model->layout.embed + (size_t)ids[t] * r.d + i];
         for (uint32_t b = 0; b < shapes[k].n_blocks; b++) {
             if (b > 0) reference_memory(&r, b - 1, ids); /* before block 1 and, in deeper models, block 2 */
             reference_block(&r, b);
@@ -160,7 +167,8 @@ static void decoder_computes_the_defined_model(void **state)
         assert_ok(grq_decoder_step(decoder, &n, ids, NULL, logits, &err), &err);
         for (size_t t = 0; t < n; t++) {
             double y[MAX_WIDTH];
-            reference_read(&r, t, model->weights + model->layout.final_read, model->weights + model->layout.final_norm, y);
+            reference_read(&r, t, model->weights + model->layout.final_read, model->weights + model->layout.final_norm,
+                           y);
             for (size_t v = 0; v < vocab; v++) {
                 const double want = dot_of(model->weights + model->layout.head + v * r.d, y, r.d);
                 if (!(fabs(logits[t * vocab + v] - want) <= TOLERANCE))
@@ -202,7 +210,8 @@ static void decoder_agrees_with_the_training_forward(void **state)
             for (uint32_t v = 0; v < vocab; v++) {
                 const double got = exp(logits[t * vocab + v]) / sum;
                 const double want = pass->logits[t * vocab + v] + ((int32_t)v == batch.targets[t]);
-                if (!(fabs(got - want) <= TOLERANCE)) fail_msg("token %zu, id %u: probability %.9g, in training %.9g", t, v, got, want);
+                if (!(fabs(got - want) <= TOLERANCE))
+                    fail_msg("token %zu, id %u: probability %.9g, in training %.9g", t, v, got, want);
             }
         }
         free(logits);
@@ -225,7 +234,8 @@ static void pieces_give_the_logits_of_the_whole(void **state)
     const uint32_t vocab = LM_SMALL.vocab_size;
     int32_t *text = lm_make_text(SEQUENCES * LONGEST, vocab, 11);
     float *whole = malloc(LONGEST * vocab * sizeof *whole), *last = calloc(SEQUENCES * vocab, sizeof *last);
-    float *pieces = malloc(SEQUENCES * LONGEST * vocab * sizeof *pieces), *step = malloc(SEQUENCES * LONGEST * vocab * sizeof *step);
+    float *pieces = malloc(SEQUENCES * LONGEST * vocab * sizeof *pieces),
+          *step = malloc(SEQUENCES * LONGEST * vocab * sizeof *step);
     int32_t tokens[SEQUENCES * LONGEST];
     grq_error err = { 0 };
     grq_decoder *decoder = NULL;
@@ -285,9 +295,12 @@ static void bad_steps_are_refused_and_change_nothing(void **state)
     assert_ok(grq_decoder_new(model, NULL, 2, 4, &decoder, &err), &err);
     const int32_t tokens[] = { 1, 2, 3, 4, 5 }, high[] = { 1, 2, 23 }, negative[] = { 1, -1, 3 };
     const uint32_t three[] = { 1, 2 }, long_first[] = { 5, 0 };
-    assert_refused(grq_decoder_step(decoder, three, high, logits, NULL, &err), GRQ_E_DATA, &err, "sequence 1, position 1: token 23");
-    assert_refused(grq_decoder_step(decoder, three, negative, logits, NULL, &err), GRQ_E_DATA, &err, "token -1 is outside the vocabulary of 23");
-    assert_refused(grq_decoder_step(decoder, long_first, tokens, logits, NULL, &err), GRQ_E_USAGE, &err, "sequence 0 would hold 5 tokens, room is for 4");
+    assert_refused(grq_decoder_step(decoder, three, high, logits, NULL, &err), GRQ_E_DATA, &err,
+                   "sequence 1, position 1: token 23");
+    assert_refused(grq_decoder_step(decoder, three, negative, logits, NULL, &err), GRQ_E_DATA, &err,
+                   "token -1 is outside the vocabulary of 23");
+    assert_refused(grq_decoder_step(decoder, long_first, tokens, logits, NULL, &err), GRQ_E_USAGE, &err,
+                   "sequence 0 would hold 5 tokens, room is for 4");
     assert_int_equal(grq_decoder_length(decoder, 1), 0);
     assert_ok(grq_decoder_step(decoder, three, tokens, logits, NULL, &err), &err);
     assert_int_equal(grq_decoder_length(decoder, 1), 2);
@@ -300,7 +313,8 @@ static void bad_steps_are_refused_and_change_nothing(void **state)
     grq_model_free(model);
 }
 
-/* ---- hooks ----------------------------------------------------------------------------------------------------------- */
+/* ---- hooks
+ * ----------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     const grq_decoder *decoder;
@@ -308,7 +322,8 @@ typedef struct {
     bool fail, empty;
 } hook_log;
 
-static grq_status log_apply(void *context, const grq_memory_layer *layer, size_t n, const int64_t *rows, float *h, grq_error *err)
+static grq_status log_apply(void *context, const grq_memory_layer *layer, size_t n, const int64_t *rows, float *h,
+                            grq_error *err)
 {
     hook_log *log = context;
     log->n_calls++;
@@ -336,7 +351,8 @@ static void a_hook_takes_the_place_of_the_table(void **state)
 {
     (void)state;
     grq_model *model = trained_looking(LM_SMALL), *zeroed = trained_looking(LM_SMALL);
-    memset(zeroed->weights + zeroed->layout.n_dense, 0, (zeroed->layout.n_all - zeroed->layout.n_dense) * sizeof(float));
+    memset(zeroed->weights + zeroed->layout.n_dense, 0,
+           (zeroed->layout.n_all - zeroed->layout.n_dense) * sizeof(float));
     const uint32_t vocab = LM_SMALL.vocab_size;
     int32_t *text = lm_make_text(400, vocab, 12);
     const grq_prompt prompt = { text, 399 }, next = { text + 399, 1 };
@@ -355,16 +371,19 @@ static void a_hook_takes_the_place_of_the_table(void **state)
     assert_true(fabs(nothing - zero) <= TOLERANCE);
     assert_true(fabs(own - nothing) > 1e-3);
     log.fail = true;
-    assert_refused(grq_loglikelihood(model, &hook, &prompt, &next, 1, &nothing, &err), GRQ_E_CHECK, &err, "the hook says no");
+    assert_refused(grq_loglikelihood(model, &hook, &prompt, &next, 1, &nothing, &err), GRQ_E_CHECK, &err,
+                   "the hook says no");
     free(text);
     grq_model_free(model);
     grq_model_free(zeroed);
 }
 
-/* ---- generation and likelihoods --------------------------------------------------------------------------------------- */
+/* ---- generation and likelihoods
+ * --------------------------------------------------------------------------------------- */
 
 /* One prompt, no cache: everything is fed again for every token. */
-static uint32_t generate_slowly(const grq_model *model, const grq_prompt *prompt, uint32_t max_new, int32_t stop, int32_t *out)
+static uint32_t generate_slowly(const grq_model *model, const grq_prompt *prompt, uint32_t max_new, int32_t stop,
+                                int32_t *out)
 {
     const uint32_t vocab = model->shape.vocab_size;
     int32_t tokens[256];
@@ -409,7 +428,8 @@ static void generation_is_greedy_decoding_of_every_prompt(void **state)
     for (size_t i = 0; i < N; i += 7) {
         int32_t want[MAX_NEW];
         const uint32_t n = generate_slowly(model, &prompts[i], MAX_NEW, stop, want);
-        if (n != n_outputs[i] || memcmp(want, stored[i], n * sizeof *want) != 0) fail_msg("prompt %zu: another continuation", i);
+        if (n != n_outputs[i] || memcmp(want, stored[i], n * sizeof *want) != 0)
+            fail_msg("prompt %zu: another continuation", i);
         n_stopped += n < MAX_NEW;
     }
     assert_true(n_stopped > 0); /* both endings were seen */
@@ -417,10 +437,12 @@ static void generation_is_greedy_decoding_of_every_prompt(void **state)
     assert_ok(grq_generate(model, NULL, prompts, 2, 0, stop, outputs, n_outputs, &err), &err);
     assert_int_equal(n_outputs[0] + n_outputs[1], 0);
     prompts[1].n_tokens = 0;
-    assert_refused(grq_generate(model, NULL, prompts, 2, 1, stop, outputs, n_outputs, &err), GRQ_E_USAGE, &err, "prompt 1 has 0 tokens");
+    assert_refused(grq_generate(model, NULL, prompts, 2, 1, stop, outputs, n_outputs, &err), GRQ_E_USAGE, &err,
+                   "prompt 1 has 0 tokens");
     const int32_t bad[] = { 1, 40 };
     prompts[1] = (grq_prompt){ bad, 2 };
-    assert_refused(grq_generate(model, NULL, prompts, 2, 1, stop, outputs, n_outputs, &err), GRQ_E_DATA, &err, "token 40");
+    assert_refused(grq_generate(model, NULL, prompts, 2, 1, stop, outputs, n_outputs, &err), GRQ_E_DATA, &err,
+                   "token 40");
     free(text);
     grq_model_free(model);
 }
@@ -472,13 +494,16 @@ static void likelihoods_are_sums_of_log_probabilities(void **state)
             for (uint32_t v = 0; v < vocab; v++) sum += exp(logits[(t - 1) * vocab + v]);
             want += logits[(t - 1) * vocab + (size_t)contexts[i].tokens[t]] - log(sum);
         }
-        if (!(fabs(results[i] - want) <= 1e-5 * fabs(want))) fail_msg("item %zu: got %.9g, want %.9g", i, results[i], want);
+        if (!(fabs(results[i] - want) <= 1e-5 * fabs(want)))
+            fail_msg("item %zu: got %.9g, want %.9g", i, results[i], want);
     }
     const grq_prompt empty = { text, 0 };
-    assert_refused(grq_loglikelihood(model, NULL, &empty, continuations, 1, results, &err), GRQ_E_USAGE, &err, "context 0 is empty");
+    assert_refused(grq_loglikelihood(model, NULL, &empty, continuations, 1, results, &err), GRQ_E_USAGE, &err,
+                   "context 0 is empty");
     const int32_t high = 40;
     const grq_prompt bad = { &high, 1 };
-    assert_refused(grq_loglikelihood(model, NULL, contexts, &bad, 1, results, &err), GRQ_E_DATA, &err, "continuation 0, position 0: token 40");
+    assert_refused(grq_loglikelihood(model, NULL, contexts, &bad, 1, results, &err), GRQ_E_DATA, &err,
+                   "continuation 0, position 0: token 40");
     free(logits);
     free(text);
     grq_model_free(model);

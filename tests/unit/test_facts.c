@@ -24,10 +24,11 @@ static void refuse(const char *text, const char *message)
 static void fields_are_read_as_written(void **state)
 {
     (void)state;
-    grq_facts *facts = open_text("\xEF\xBB\xBF" HEADER
-                                 "7\tAnn \"A\" Lee\tsport\ttennis\t12\tWhat?\t\"[\"\"tennis\"\", \"\"\\u00e9\"\", \"\"\"\"]\"\r\n"
-                                 "\n"
-                                 "8\t\"two\nlines\"\tfather\t\t\tWho?\t\"[\"\"Bob\"\"]\"");
+    grq_facts *facts =
+        open_text("\xEF\xBB\xBF" HEADER
+                  "7\tAnn \"A\" Lee\tsport\ttennis\t12\tWhat?\t\"[\"\"tennis\"\", \"\"\\u00e9\"\", \"\"\"\"]\"\r\n"
+                  "\n"
+                  "8\t\"two\nlines\"\tfather\t\t\tWho?\t\"[\"\"Bob\"\"]\"");
     assert_int_equal(grq_facts_count(facts), 2);
     const grq_fact *a = grq_facts_at(facts, 0), *b = grq_facts_at(facts, 1);
     assert_string_equal(a->id, "7");
@@ -78,7 +79,8 @@ static void broken_files_are_refused_with_their_place(void **state)
 static void every_cut_of_a_file_is_read_or_refused(void **state)
 {
     (void)state;
-    static const char text[] = HEADER "7\t\"A \"\"B\"\"\"\tsport\ttennis\t12\tWhat?\t\"[\"\"tennis\"\", \"\"x\"\"]\"\n8\tb\tr\tx\t1\tq\t[]\n";
+    static const char text[] =
+        HEADER "7\t\"A \"\"B\"\"\"\tsport\ttennis\t12\tWhat?\t\"[\"\"tennis\"\", \"\"x\"\"]\"\n8\tb\tr\tx\t1\tq\t[]\n";
     for (size_t n = 0; n < sizeof text; n++) {
         grq_error err;
         grq_facts *facts = NULL;
@@ -93,8 +95,22 @@ static void written_facts_read_back_equal(void **state)
     (void)state;
     static const char *const accepted[] = { "tab\there", "quote \" and, comma", "line\nbreak", "caf\xC3\xA9" };
     const grq_fact facts[] = {
-        { .id = "a", .subject = "S\t1", .relation = "r", .object = "\"o\"", .question = "q\n?", .popularity = 0.1, .n_accepted = 4, .accepted = accepted },
-        { .id = "b", .subject = "", .relation = "r", .object = "", .question = "q", .popularity = NAN, .n_accepted = 0, .accepted = NULL },
+        { .id = "a",
+          .subject = "S\t1",
+          .relation = "r",
+          .object = "\"o\"",
+          .question = "q\n?",
+          .popularity = 0.1,
+          .n_accepted = 4,
+          .accepted = accepted },
+        { .id = "b",
+          .subject = "",
+          .relation = "r",
+          .object = "",
+          .question = "q",
+          .popularity = NAN,
+          .n_accepted = 0,
+          .accepted = NULL },
     };
     grq_error err;
     grq_facts *back;

@@ -14,8 +14,8 @@
 #include "lm_support.h"
 
 /* The library's: the same function compiled for float. */
-grq_status lm_gradient(const lm_layout *layout, const float *weights, const int32_t *text, size_t n_sequences, size_t window,
-                       double gate_cost, double *objective, float *gradient, grq_error *err);
+grq_status lm_gradient(const lm_layout *layout, const float *weights, const int32_t *text, size_t n_sequences,
+                       size_t window, double gate_cost, double *objective, float *gradient, grq_error *err);
 
 typedef struct {
     const char *name;
@@ -40,7 +40,8 @@ typedef struct {
 
 static setting make_setting(const gradient_case *c)
 {
-    setting s = { .model = lm_make_model(c->shape, 5), .text = lm_make_text(c->n_sequences * c->window + 1, c->shape.vocab_size, 6) };
+    setting s = { .model = lm_make_model(c->shape, 5),
+                  .text = lm_make_text(c->n_sequences * c->window + 1, c->shape.vocab_size, 6) };
     const lm_layout *layout = &s.model->layout;
     grq_rng rng;
     grq_rng_seed(&rng, 7);
@@ -66,7 +67,8 @@ static double objective_at(const gradient_case *c, const setting *s, double *scr
 {
     grq_error err = { 0 };
     double objective = 0;
-    assert_ok(lm_gradient_f64(&s->model->layout, s->weights, s->text, c->n_sequences, c->window, c->gate_cost, &objective, scratch, &err),
+    assert_ok(lm_gradient_f64(&s->model->layout, s->weights, s->text, c->n_sequences, c->window, c->gate_cost,
+                              &objective, scratch, &err),
               &err);
     return objective;
 }
@@ -95,8 +97,8 @@ static double difference(const gradient_case *c, const setting *s, size_t at, do
 /* Relative to the tensor's part that was tried; the second term is for the first sub-layer's `read`, whose gradient is
  * nearly 0 because all branches still agree there and the norm removes their common size.
  * Elements to try: drawn from those the text reaches; an unread row or an unseen token has no gradient at all. */
-static void check_tensor(const gradient_case *c, const setting *s, const lm_tensor *t, double whole, const double *gradient,
-                         double *scratch)
+static void check_tensor(const gradient_case *c, const setting *s, const lm_tensor *t, double whole,
+                         const double *gradient, double *scratch)
 {
     enum { TRIES = 4 };
     grq_rng rng;
@@ -110,7 +112,8 @@ static void check_tensor(const gradient_case *c, const setting *s, const lm_tens
         size += numeric * numeric;
     }
     if (!(sqrt(wrong) <= 1e-6 * sqrt(size) + 1e-9 * whole))
-        fail_msg("%s: %s: relative error %.2e of %.2e over %d elements", c->name, t->name, sqrt(wrong / size), sqrt(size), TRIES);
+        fail_msg("%s: %s: relative error %.2e of %.2e over %d elements", c->name, t->name, sqrt(wrong / size),
+                 sqrt(size), TRIES);
 }
 
 static void backward_is_the_derivative_of_forward(void **state)
@@ -119,10 +122,11 @@ static void backward_is_the_derivative_of_forward(void **state)
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         setting s = make_setting(&CASES[i]);
         const lm_layout *layout = &s.model->layout;
-        double *gradient = lm_allocate(layout->n_all, sizeof *gradient), *scratch = lm_allocate(layout->n_all, sizeof *scratch);
+        double *gradient = lm_allocate(layout->n_all, sizeof *gradient),
+               *scratch = lm_allocate(layout->n_all, sizeof *scratch);
         assert_true(gradient && scratch);
         objective_at(&CASES[i], &s, gradient);
-        for (size_t k = 0; k < layout->n_tensors; k++) 
+        for (size_t k = 0; k < layout->n_tensors; k++)
             check_tensor(&CASES[i], &s, &layout->tensors[k], norm_of(gradient, layout->n_all), gradient, scratch);
         free(gradient);
         free(scratch);
@@ -143,8 +147,11 @@ static void float_and_double_gradients_agree(void **state)
         grq_error err = { 0 };
         assert_true(exact && single);
         const double exact_loss = objective_at(c, &s, exact);
-        assert_ok(lm_gradient(layout, s.model->weights, s.text, c->n_sequences, c->window, c->gate_cost, &loss, single, &err), &err);
-        if (!(fabs(loss - exact_loss) <= 1e-5 * exact_loss)) fail_msg("%s: objective %.9g, in double %.9g", c->name, loss, exact_loss);
+        assert_ok(
+            lm_gradient(layout, s.model->weights, s.text, c->n_sequences, c->window, c->gate_cost, &loss, single, &err),
+            &err);
+        if (!(fabs(loss - exact_loss) <= 1e-5 * exact_loss))
+            fail_msg("%s: objective %.9g, in double %.9g", c->name, loss, exact_loss);
         const double whole = norm_of(exact, layout->n_all);
         for (size_t k = 0; k < layout->n_tensors; k++) {
             const lm_tensor *t = &layout->tensors[k];

@@ -19,11 +19,12 @@ static grq_status read_shape(const char *text, grq_model_shape *out, grq_error *
     return st;
 }
 
-#define MEMORY(layers)                                                                                                   \
-    "\"memory\": {\"layer_ids\": " layers ", \"min_order\": 2, \"max_order\": 4, \"n_heads\": 2, \"row_dim\": 32,"         \
+#define MEMORY(layers)                                                                                                 \
+    "\"memory\": {\"layer_ids\": " layers ", \"min_order\": 2, \"max_order\": 4, \"n_heads\": 2, \"row_dim\": 32,"     \
     "\"n_branches\": 4, \"prime_start\": 8192, \"multiplier_seed\": 10007, \"norm_eps\": 1e-6, \"gate_clamp\": 1e-6}"
-#define SHAPE(heads, more, layers)                                                                                       \
-    "{\"width\": 64, \"n_blocks\": 4, \"n_heads\": " heads ", \"mlp_width\": 192, \"norm_eps\": 1e-6," more MEMORY(layers) "}"
+#define SHAPE(heads, more, layers)                                                                                     \
+    "{\"width\": 64, \"n_blocks\": 4, \"n_heads\": " heads ", \"mlp_width\": 192, \"norm_eps\": 1e-6," more MEMORY(    \
+        layers) "}"
 
 static void the_recipe_has_the_recipes_size(void **state)
 {
@@ -47,8 +48,10 @@ static void senseless_shapes_are_refused_by_name(void **state)
     (void)state;
     grq_model_shape shape;
     grq_error err = { 0 };
-    assert_refused(read_shape(SHAPE("5", "", "[1]"), &shape, &err), GRQ_E_USAGE, &err, "n_heads: 5 does not divide width 64");
-    assert_refused(read_shape(SHAPE("4", "", "[1, 4]"), &shape, &err), GRQ_E_USAGE, &err, "layer_ids: no block 4 in a model of 4");
+    assert_refused(read_shape(SHAPE("5", "", "[1]"), &shape, &err), GRQ_E_USAGE, &err,
+                   "n_heads: 5 does not divide width 64");
+    assert_refused(read_shape(SHAPE("4", "", "[1, 4]"), &shape, &err), GRQ_E_USAGE, &err,
+                   "layer_ids: no block 4 in a model of 4");
     assert_refused(read_shape(SHAPE("4", "", "[2, 1]"), &shape, &err), GRQ_E_USAGE, &err, "layer_ids");
     assert_refused(read_shape(SHAPE("4", "\"widht\": 3,", "[1]"), &shape, &err), GRQ_E_DATA, &err, "widht");
     shape = lm_make_shape(LM_ODD);
@@ -60,7 +63,8 @@ static void senseless_shapes_are_refused_by_name(void **state)
     grq_vocab *vocab = NULL;
     const char *const words[] = { "a", "b" };
     assert_ok(grq_vocab_new_words(words, 2, &vocab, &err), &err);
-    assert_refused(grq_model_new(&shape, vocab, 1, &model, &err), GRQ_E_DATA, &err, "the vocabulary has 3 entries, vocab_size is 23");
+    assert_refused(grq_model_new(&shape, vocab, 1, &model, &err), GRQ_E_DATA, &err,
+                   "the vocabulary has 3 entries, vocab_size is 23");
     grq_vocab_free(vocab);
 }
 
@@ -91,10 +95,14 @@ static void initial_weights_are_the_recipes(void **state)
         size_t at, n;
         double want;
     } drawn[] = {
-        { l->embed, 963 * 64, 0.02 * sqrt(2) * 10 / 8 }, { l->head, 963 * 64, 0.5 / 8 },
-        { l->blocks[3][LM_ATTENTION].in, 192 * 64, 1.0 / 8 }, { l->blocks[0][LM_ATTENTION].out, 64 * 64, 1.0 / 8 / sqrt(8) },
-        { l->blocks[1][LM_MLP].in, 192 * 64, 1.0 / 8 }, { l->blocks[2][LM_MLP].out, 64 * 192, 1.0 / 8 / sqrt(3 * 8) },
-        { l->memory[0].key, 256 * 192, 1 / sqrt(192) }, { l->memory[1].value, 64 * 192, 1 / sqrt(192) },
+        { l->embed, 963 * 64, 0.02 * sqrt(2) * 10 / 8 },
+        { l->head, 963 * 64, 0.5 / 8 },
+        { l->blocks[3][LM_ATTENTION].in, 192 * 64, 1.0 / 8 },
+        { l->blocks[0][LM_ATTENTION].out, 64 * 64, 1.0 / 8 / sqrt(8) },
+        { l->blocks[1][LM_MLP].in, 192 * 64, 1.0 / 8 },
+        { l->blocks[2][LM_MLP].out, 64 * 192, 1.0 / 8 / sqrt(3 * 8) },
+        { l->memory[0].key, 256 * 192, 1 / sqrt(192) },
+        { l->memory[1].value, 64 * 192, 1 / sqrt(192) },
         { l->memory[1].table, shape.memory.n_rows[1] * 32, 0.02 },
     };
     for (size_t i = 0; i < ARRAY_LEN(drawn); i++) { /* 5 standard errors of a sample's deviation */
@@ -158,7 +166,8 @@ static void a_model_file_brings_everything_back(void **state)
     assert_int_equal(test_count_files(".tmp-"), 0);
 }
 
-/* ---- files that must be refused ---------------------------------------------------------------------------------------- */
+/* ---- files that must be refused
+ * ---------------------------------------------------------------------------------------- */
 
 enum { MAX_TENSORS = 64 };
 
@@ -179,8 +188,9 @@ static void take_apart(parts *p)
     p->n_tensors = layout->n_tensors;
     for (size_t i = 0; i < p->n_tensors; i++) {
         const lm_tensor *t = &layout->tensors[i];
-        p->tensors[i] = (grq_tensor){ .name = t->name, .dtype = GRQ_F32, .rank = t->rank, .n_bytes = t->n * 4,
-                                      .data = p->model->weights + t->at };
+        p->tensors[i] = (grq_tensor){
+            .name = t->name, .dtype = GRQ_F32, .rank = t->rank, .n_bytes = t->n * 4, .data = p->model->weights + t->at
+        };
         memcpy(p->tensors[i].shape, t->shape, sizeof t->shape);
     }
     grq_json_writer *writer = grq_json_writer_new();
@@ -269,7 +279,8 @@ static void truncated_files_are_refused(void **state)
     for (size_t cut = 0; cut < n; cut += 1 + n / 37) {
         const char *shorter = test_write("cut.safetensors", bytes, cut);
         const grq_status st = grq_model_open(shorter, &back, &err);
-        if (st != GRQ_E_DATA || back || !strstr(err.message, "cut.safetensors")) fail_msg("%zu of %zu bytes: status %d: %s", cut, n, st, err.message);
+        if (st != GRQ_E_DATA || back || !strstr(err.message, "cut.safetensors"))
+            fail_msg("%zu of %zu bytes: status %d: %s", cut, n, st, err.message);
     }
     free(bytes);
     assert_refused(grq_model_open(test_path("nowhere"), &back, &err), GRQ_E_IO, &err, "nowhere");
@@ -281,9 +292,9 @@ static void truncated_files_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_recipe_has_the_recipes_size),   cmocka_unit_test(senseless_shapes_are_refused_by_name),
-        cmocka_unit_test(initial_weights_are_the_recipes),   cmocka_unit_test(a_model_file_brings_everything_back),
-        cmocka_unit_test(spoilt_files_are_refused),          cmocka_unit_test(truncated_files_are_refused),
+        cmocka_unit_test(the_recipe_has_the_recipes_size), cmocka_unit_test(senseless_shapes_are_refused_by_name),
+        cmocka_unit_test(initial_weights_are_the_recipes), cmocka_unit_test(a_model_file_brings_everything_back),
+        cmocka_unit_test(spoilt_files_are_refused),        cmocka_unit_test(truncated_files_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

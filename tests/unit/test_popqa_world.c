@@ -1,9 +1,10 @@
 /* The world of real PopQA facts: the recipe's selection and vocabulary. Needs the data; skips loudly without. */
 #include "world_support.h"
 
-#define POPQA_CONFIG                                                                                                    \
-    "{\"kind\":\"popqa\",\"templates\":\"datasets/worlds/popqa.json\",\"data\":\"popqa/popQA.tsv\",\"seed\":1,"            \
-    "\"vocab_size\":2040,\"exposure\":0.4,\"floor\":0.35,\"cap\":20,\"max_subject_tokens\":12,\"max_answer_tokens\":8,"     \
+#define POPQA_CONFIG                                                                                                   \
+    "{\"kind\":\"popqa\",\"templates\":\"datasets/worlds/popqa.json\",\"data\":\"popqa/popQA.tsv\",\"seed\":1,"        \
+    "\"vocab_size\":2040,\"exposure\":0.4,\"floor\":0.35,\"cap\":20,\"max_subject_tokens\":12,\"max_answer_tokens\":"  \
+    "8,"                                                                                                               \
     "\"n_facts\":0,\"fact_share\":0.65,\"qa_share\":0.3,\"shown_share\":0.75}"
 
 static void the_selection_is_the_recipes(void **state)
@@ -69,7 +70,8 @@ static void mentions_match_the_recipe(void **state)
 int main(void)
 {
     if (!test_data("popqa/popQA.reconstructed.tsv"))
-        test_skip("popqa/popQA.reconstructed.tsv is neither in $GATERQ_DATA nor in ../shared/datasets: the world of real PopQA facts is not tested");
+        test_skip("popqa/popQA.reconstructed.tsv is neither in $GATERQ_DATA nor in ../shared/datasets: the world of "
+                  "real PopQA facts is not tested");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_selection_is_the_recipes),
         cmocka_unit_test(mentions_match_the_recipe),

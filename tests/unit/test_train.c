@@ -7,8 +7,19 @@
 #include "lm/pass.h"
 
 static const grq_train_config CONFIG = {
-    .n_tokens = 40 * 6 * 16, .batch = 6, .window = 16, .n_shards = 3, .learning_rate = 1e-2, .table_rate_factor = 5,
-    .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .clip = 1, .warmup_steps = 5, .gate_cost = 0.03, .gate_cost_ramp = 0.2,
+    .n_tokens = 40 * 6 * 16,
+    .batch = 6,
+    .window = 16,
+    .n_shards = 3,
+    .learning_rate = 1e-2,
+    .table_rate_factor = 5,
+    .weight_decay = 0.1,
+    .beta1 = 0.9,
+    .beta2 = 0.95,
+    .clip = 1,
+    .warmup_steps = 5,
+    .gate_cost = 0.03,
+    .gate_cost_ramp = 0.2,
 };
 enum { SEED = 21 };
 
@@ -44,10 +55,12 @@ typedef struct {
 
 static run new_run(lm_test_shape shape, const grq_train_config *config)
 {
-    return (run){ .model = lm_make_model(shape, SEED), .text = lm_make_text(config->n_tokens + 1, shape.vocab_size, 22) };
+    return (run){ .model = lm_make_model(shape, SEED),
+                  .text = lm_make_text(config->n_tokens + 1, shape.vocab_size, 22) };
 }
 
-static grq_status train(run *r, const grq_train_config *config, uint64_t seed, uint32_t n_threads, const char *checkpoint)
+static grq_status train(run *r, const grq_train_config *config, uint64_t seed, uint32_t n_threads,
+                        const char *checkpoint)
 {
     const grq_progress progress = { .report = hear, .stop_requested = stop_requested, .context = &r->listener };
     r->listener.asked = 0;
@@ -66,7 +79,8 @@ static void assert_same_weights(const run *a, const run *b, const char *what)
         const lm_tensor *t = &a->model->layout.tensors[i];
         for (size_t k = t->at; k < t->at + t->n; k++)
             if (memcmp(a->model->weights + k, b->model->weights + k, sizeof(float)) != 0)
-                fail_msg("%s: %s: element %zu: %a and %a", what, t->name, k - t->at, a->model->weights[k], b->model->weights[k]);
+                fail_msg("%s: %s: element %zu: %a and %a", what, t->name, k - t->at, a->model->weights[k],
+                         b->model->weights[k]);
     }
     assert_true(a->result.loss == b->result.loss);
     assert_memory_equal(a->result.gate_mean, b->result.gate_mean, sizeof a->result.gate_mean);
@@ -86,7 +100,8 @@ static void the_loss_falls(void **state)
     /* Uniform guessing costs log 40 = 3.69 nats; this run ends at 2.37. */
     if (!(r.result.loss < 2.7)) fail_msg("loss %.3f after %" PRIu64 " steps", r.result.loss, r.result.steps);
     for (int l = 0; l < 2; l++)
-        if (!(r.result.gate_mean[l] > 0 && r.result.gate_mean[l] < 0.6)) fail_msg("mean gate %g", r.result.gate_mean[l]);
+        if (!(r.result.gate_mean[l] > 0 && r.result.gate_mean[l] < 0.6))
+            fail_msg("mean gate %g", r.result.gate_mean[l]);
     end_run(&r);
 }
 
@@ -131,7 +146,7 @@ static void an_interrupted_training_ends_in_the_same_bytes(void **state)
         assert_int_equal(train(&parts, &CONFIG, SEED, 1 + (uint32_t)i, path), i < 2 ? GRQ_E_INTERRUPTED : GRQ_OK);
         done += stops[i];
         assert_int_equal(parts.result.steps, done);
-            assert_true(grq_file_exists(path));
+        assert_true(grq_file_exists(path));
         if (i == 2) break;
         grq_model_free(parts.model); /* as a new process would */
         parts.model = lm_make_model(LM_SMALL, SEED);
@@ -141,6 +156,29 @@ static void an_interrupted_training_ends_in_the_same_bytes(void **state)
     assert_int_equal(unlink(path), 0); /* the caller's, once the model is saved */
     end_run(&whole);
     end_run(&parts);
+}
+
+/* What a crash leaves: here the checkpoint of step 39, since one is written after every step. */
+static void a_periodic_checkpoint_continues_to_the_same_bytes(void **state)
+{
+    (void)state;
+    const char *path = test_path("periodic.checkpoint");
+    run whole = new_run(LM_ODD, &CONFIG), again = new_run(LM_ODD, &CONFIG);
+    const grq_progress silent = { 0 };
+    assert_ok(grq_train(whole.model, &CONFIG, whole.text, SEED, 1, path, 0, NULL, &whole.result, &whole.err),
+              &whole.err);
+    assert_true(grq_file_exists(path));
+    assert_ok(grq_train(again.model, &CONFIG, again.text, SEED, 2, path, 1e9, &silent, &again.result, &again.err),
+              &again.err);
+    assert_int_equal(again.result.steps, 40);
+    assert_same_weights(&whole, &again, "from the checkpoint");
+    run plain = new_run(LM_ODD, &CONFIG);
+    assert_ok(train(&plain, &CONFIG, SEED, 1, NULL), &plain.err);
+    assert_same_weights(&whole, &plain, "checkpoints on the way");
+    end_run(&whole);
+    end_run(&again);
+    end_run(&plain);
+    unlink(path);
 }
 
 static void an_interrupted_model_holds_its_weights(void **state)
@@ -202,7 +240,8 @@ static void divergence_is_an_error_and_spares_the_checkpoint(void **state)
     r.listener.stop_at = 0;
     assert_refused(train(&r, &CONFIG, SEED, 1, path), GRQ_E_DATA, &r.err, "diverged at step 1 of 40");
     assert_false(grq_file_exists(path));
-    /* The same, but in the middle: step 4 is the first after the checkpoint, and its rate throws the weights to infinity. */
+    /* The same, but in the middle: step 4 is the first after the checkpoint, and its rate throws the weights to
+     * infinity. */
     assert_int_equal(rename(test_path("kept"), path), 0);
     grq_train_config wild = CONFIG;
     wild.learning_rate = 10;
@@ -237,7 +276,8 @@ static void senseless_settings_are_refused_by_name(void **state)
     c.beta2 = NAN;
     assert_refused(train(&r, &c, SEED, 1, NULL), GRQ_E_USAGE, &r.err, "train.beta2");
     r.text[100] = 23;
-    assert_refused(train(&r, &CONFIG, SEED, 1, NULL), GRQ_E_DATA, &r.err, "position 100: token 23 is outside the vocabulary of 23");
+    assert_refused(train(&r, &CONFIG, SEED, 1, NULL), GRQ_E_DATA, &r.err,
+                   "position 100: token 23 is outside the vocabulary of 23");
     end_run(&r);
 }
 
@@ -253,9 +293,10 @@ static grq_status read_config(const char *text, grq_train_config *out, grq_error
 static void configs_are_read_strictly(void **state)
 {
     (void)state;
-#define REST                                                                                                          \
-    "\"window\": 64, \"n_shards\": 4, \"learning_rate\": 0.003, \"table_rate_factor\": 5, \"weight_decay\": 0.1,"        \
-    "\"beta1\": 0.9, \"beta2\": 0.95, \"clip\": 1, \"warmup_steps\": 100, \"gate_cost\": 0.03, \"gate_cost_ramp\": 0.2"
+#define REST                                                                                                           \
+    "\"window\": 64, \"n_shards\": 4, \"learning_rate\": 0.003, \"table_rate_factor\": 5, \"weight_decay\": 0.1,"      \
+    "\"beta1\": 0.9, \"beta2\": 0.95, \"clip\": 1, \"warmup_steps\": 100, \"gate_cost\": 0.03, \"gate_cost_ramp\": "   \
+    "0.2"
     grq_train_config c;
     grq_error err = { 0 };
     assert_ok(read_config("{\"n_tokens\": 10000000, \"batch\": 24, " REST "}", &c, &err), &err);
@@ -263,20 +304,34 @@ static void configs_are_read_strictly(void **state)
     assert_int_equal(c.batch, 24);
     assert_true(c.beta2 == 0.95 && c.gate_cost_ramp == 0.2 && c.warmup_steps == 100);
     assert_refused(read_config("{\"n_tokens\": 10000000, " REST "}", &c, &err), GRQ_E_DATA, &err, "batch");
-    assert_refused(read_config("{\"n_tokens\": 10000000, \"batch\": 24, \"bacth\": 1, " REST "}", &c, &err), GRQ_E_DATA, &err, "bacth");
-    assert_refused(read_config("{\"n_tokens\": 10000000, \"batch\": 25, " REST "}", &c, &err), GRQ_E_USAGE, &err, "n_shards: 4 does not divide batch 25");
-    assert_refused(read_config("{\"n_tokens\": 10000000, \"batch\": 24.5, " REST "}", &c, &err), GRQ_E_DATA, &err, "batch");
+    assert_refused(read_config("{\"n_tokens\": 10000000, \"batch\": 24, \"bacth\": 1, " REST "}", &c, &err), GRQ_E_DATA,
+                   &err, "bacth");
+    assert_refused(read_config("{\"n_tokens\": 10000000, \"batch\": 25, " REST "}", &c, &err), GRQ_E_USAGE, &err,
+                   "n_shards: 4 does not divide batch 25");
+    assert_refused(read_config("{\"n_tokens\": 10000000, \"batch\": 24.5, " REST "}", &c, &err), GRQ_E_DATA, &err,
+                   "batch");
 }
 
-/* Two steps of one window each, written out in double: gate-cost ramp, warm-up, cosine, clipping, decay of matrices only,
- * the tables' own rate. */
+/* Two steps of one window each, written out in double: gate-cost ramp, warm-up, cosine, clipping, decay of matrices
+ * only, the tables' own rate. */
 static void a_step_is_clipped_adamw_on_the_schedule(void **state)
 {
     (void)state;
     enum { WINDOW = 16, STEPS = 2 };
     const grq_train_config c = {
-        .n_tokens = STEPS * WINDOW, .batch = 1, .window = WINDOW, .n_shards = 1, .learning_rate = 0.01, .table_rate_factor = 3,
-        .weight_decay = 0.5, .beta1 = 0.8, .beta2 = 0.9, .clip = 0.05, .warmup_steps = 4, .gate_cost = 0.7, .gate_cost_ramp = 0.9,
+        .n_tokens = STEPS * WINDOW,
+        .batch = 1,
+        .window = WINDOW,
+        .n_shards = 1,
+        .learning_rate = 0.01,
+        .table_rate_factor = 3,
+        .weight_decay = 0.5,
+        .beta1 = 0.8,
+        .beta2 = 0.9,
+        .clip = 0.05,
+        .warmup_steps = 4,
+        .gate_cost = 0.7,
+        .gate_cost_ramp = 0.9,
     };
     run r = new_run(LM_ODD, &c);
     const lm_layout *layout = &r.model->layout;
@@ -291,7 +346,8 @@ static void a_step_is_clipped_adamw_on_the_schedule(void **state)
         const double done = (double)step / STEPS, cost = c.gate_cost * fmin(1, done / c.gate_cost_ramp);
         const double rate = c.learning_rate * (step + 1) / 4 * (0.05 + 0.95 * 0.5 * (1 + cos(M_PI * done)));
         double objective = 0, squares = 0;
-        assert_ok(lm_gradient(layout, w, r.text + order[step] * WINDOW, 1, WINDOW, cost, &objective, gradient, &r.err), &r.err);
+        assert_ok(lm_gradient(layout, w, r.text + order[step] * WINDOW, 1, WINDOW, cost, &objective, gradient, &r.err),
+                  &r.err);
         for (size_t i = 0; i < layout->n_dense; i++) squares += (double)gradient[i] * gradient[i];
         assert_true(sqrt(squares) > c.clip);
         for (size_t k = 0; k < layout->n_tensors; k++) {
@@ -301,7 +357,8 @@ static void a_step_is_clipped_adamw_on_the_schedule(void **state)
                 const double g = t->role == LM_TABLE ? gradient[i] : gradient[i] * c.clip / sqrt(squares);
                 m[i] = c.beta1 * m[i] + (1 - c.beta1) * g;
                 v[i] = c.beta2 * v[i] + (1 - c.beta2) * g * g;
-                const double up = m[i] / (1 - pow(c.beta1, step + 1)), down = sqrt(v[i] / (1 - pow(c.beta2, step + 1))) + 1e-9;
+                const double up = m[i] / (1 - pow(c.beta1, step + 1)),
+                             down = sqrt(v[i] / (1 - pow(c.beta2, step + 1))) + 1e-9;
                 w[i] = (float)(w[i] * (t->role == LM_MATRIX ? 1 - rate * c.weight_decay : 1) - own * up / down);
             }
         }
@@ -317,7 +374,8 @@ static void a_step_is_clipped_adamw_on_the_schedule(void **state)
     end_run(&r);
 }
 
-/* Rows that are updated only when they are read must end in the bits of an AdamW that updates all of them every step. */
+/* Rows that are updated only when they are read must end in the bits of an AdamW that updates all of them every step.
+ */
 static void sleeping_rows_get_the_bits_of_a_dense_adamw(void **state)
 {
     (void)state;
@@ -325,7 +383,8 @@ static void sleeping_rows_get_the_bits_of_a_dense_adamw(void **state)
     grq_model *model = lm_make_model(LM_ODD, 1);
     const grq_geometry *g = &model->shape.memory;
     const size_t at = model->layout.memory[0].table, n = g->n_rows[0] * g->row_dim;
-    float *w = malloc(n * sizeof *w), *m = calloc(n, sizeof *m), *v = calloc(n, sizeof *v), *gradient = malloc(n * sizeof *gradient);
+    float *w = malloc(n * sizeof *w), *m = calloc(n, sizeof *m), *v = calloc(n, sizeof *v),
+          *gradient = malloc(n * sizeof *gradient);
     int32_t *text = lm_make_text(STEPS * SEQUENCES * WINDOW + 1, LM_ODD.vocab_size, 3);
     memcpy(w, model->weights + at, n * sizeof *w);
     lm_adamw adam;
@@ -337,13 +396,15 @@ static void sleeping_rows_get_the_bits_of_a_dense_adamw(void **state)
     assert_ok(lm_batch_new(g, SEQUENCES, WINDOW, &batch, &err), &err);
     for (uint64_t step = 0; step < STEPS; step++) {
         memset(gradient, 0, n * sizeof *gradient);
-        for (size_t s = 0; s < SEQUENCES; s++) assert_ok(lm_batch_load(&batch, s, text + (step * SEQUENCES + s) * WINDOW, &err), &err);
+        for (size_t s = 0; s < SEQUENCES; s++)
+            assert_ok(lm_batch_load(&batch, s, text + (step * SEQUENCES + s) * WINDOW, &err), &err);
         lm_adamw_catch_up(&adam, step, &batch, 2);
         for (size_t i = 0; i < SEQUENCES * WINDOW * g->n_columns; i++)
             for (size_t k = 0; k < g->row_dim; k++) {
                 const size_t value = (size_t)batch.rows[0][i] * g->row_dim + k;
                 if (memcmp(&w[value], &model->weights[at + value], sizeof *w) != 0)
-                    fail_msg("step %" PRIu64 ": value %zu is read as %a, dense %a", step, value, model->weights[at + value], w[value]);
+                    fail_msg("step %" PRIu64 ": value %zu is read as %a, dense %a", step, value,
+                             model->weights[at + value], w[value]);
             }
         for (size_t i = 0; i < SEQUENCES * WINDOW * g->n_columns; i++)
             for (size_t k = 0; k < g->row_dim; k++) {
@@ -379,6 +440,7 @@ int main(void)
         cmocka_unit_test(threads_do_not_change_the_bytes),
         cmocka_unit_test(another_seed_reads_the_text_in_another_order),
         cmocka_unit_test(an_interrupted_training_ends_in_the_same_bytes),
+        cmocka_unit_test(a_periodic_checkpoint_continues_to_the_same_bytes),
         cmocka_unit_test(an_interrupted_model_holds_its_weights),
         cmocka_unit_test(a_checkpoint_of_something_else_is_refused),
         cmocka_unit_test(divergence_is_an_error_and_spares_the_checkpoint),

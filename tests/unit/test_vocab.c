@@ -21,19 +21,37 @@ static void pieces_follow_the_rule(void **state)
     static const struct {
         const char *text;
         size_t length;
-    } cases[] = { { "? A: x", 4 }, { "Q: x", 2 },      { ".\nThe", 2 }, { "\n\n", 1 },  { " George's", 7 },  { "'s house", 2 }, { "'so", 1 },
-                  { "12", 1 },     { " 42", 2 },       { " (x", 2 },    { "  x", 1 },   { "\xC3\xA9t\xC3\xA9 x", 5 }, { "_a", 1 },   { "\xFF" "a", 1 },
-                  { " \xFF", 1 },  { " _", 1 },        { ".", 1 },      { "Question", 8 } };
+    } cases[] = { { "? A: x", 4 },
+                  { "Q: x", 2 },
+                  { ".\nThe", 2 },
+                  { "\n\n", 1 },
+                  { " George's", 7 },
+                  { "'s house", 2 },
+                  { "'so", 1 },
+                  { "12", 1 },
+                  { " 42", 2 },
+                  { " (x", 2 },
+                  { "  x", 1 },
+                  { "\xC3\xA9t\xC3\xA9 x", 5 },
+                  { "_a", 1 },
+                  { "\xFF"
+                    "a",
+                    1 },
+                  { " \xFF", 1 },
+                  { " _", 1 },
+                  { ".", 1 },
+                  { "Question", 8 } };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         if (grq_piece_length(cases[i].text, strlen(cases[i].text)) != cases[i].length)
-            fail_msg("\"%s\": piece of %zu bytes, expected %zu", cases[i].text, grq_piece_length(cases[i].text, strlen(cases[i].text)),
-                     cases[i].length);
+            fail_msg("\"%s\": piece of %zu bytes, expected %zu", cases[i].text,
+                     grq_piece_length(cases[i].text, strlen(cases[i].text)), cases[i].length);
 }
 
 static void every_byte_string_comes_back(void **state)
 {
     (void)state;
-    static const char *const texts[] = { " the cat sat on the mat", " the hat", " caf\xC3\xA9 caf\xC3\xA9", "Q: What is it? A: x\n" };
+    static const char *const texts[] = { " the cat sat on the mat", " the hat", " caf\xC3\xA9 caf\xC3\xA9",
+                                         "Q: What is it? A: x\n" };
     grq_vocab *vocab = learn(texts, ARRAY_LEN(texts), 300);
     grq_rng rng;
     grq_rng_seed(&rng, test_seed());
@@ -42,7 +60,8 @@ static void every_byte_string_comes_back(void **state)
         const size_t n = grq_rng_below(&rng, sizeof text);
         for (size_t i = 0; i < n; i++) {
             static const char common[] = "the cat \xC3\xA9? A:'s\n";
-            text[i] = grq_rng_below(&rng, 3) ? common[grq_rng_below(&rng, sizeof common - 1)] : (char)grq_rng_below(&rng, 256);
+            text[i] = grq_rng_below(&rng, 3) ? common[grq_rng_below(&rng, sizeof common - 1)]
+                                             : (char)grq_rng_below(&rng, 256);
         }
         grq_error err;
         int32_t *ids;
@@ -90,7 +109,8 @@ static void learning_does_not_depend_on_order(void **state)
 static void words_are_strict(void **state)
 {
     (void)state;
-    static const char *const words[] = { "the", "Brae", "." }, *const twice[] = { "a", "b", "a" }, *const spaced[] = { "a b" };
+    static const char *const words[] = { "the", "Brae", "." }, *const twice[] = { "a", "b", "a" },
+                             *const spaced[] = { "a b" };
     grq_error err;
     grq_vocab *vocab, *none;
     int32_t *ids;
@@ -143,9 +163,11 @@ static void a_vocabulary_survives_json(void **state)
     free(b);
     grq_vocab_free(vocab);
     grq_vocab_free(back);
-    static const char *const broken[] = { "{\"kind\":\"bytes\",\"merges\":[\"1 300\"]}", "{\"kind\":\"bytes\",\"merges\":[\"0 1\"]}",
-                                          "{\"kind\":\"bytes\",\"merges\":[\"1  x\"]}",  "{\"kind\":\"tokens\"}",
-                                          "{\"kind\":\"bytes\",\"merges\":[\"1 2\",\"1 2\"]}", "{\"kind\":\"words\",\"words\":[\"a\"],\"x\":1}" };
+    static const char *const broken[] = {
+        "{\"kind\":\"bytes\",\"merges\":[\"1 300\"]}",       "{\"kind\":\"bytes\",\"merges\":[\"0 1\"]}",
+        "{\"kind\":\"bytes\",\"merges\":[\"1  x\"]}",        "{\"kind\":\"tokens\"}",
+        "{\"kind\":\"bytes\",\"merges\":[\"1 2\",\"1 2\"]}", "{\"kind\":\"words\",\"words\":[\"a\"],\"x\":1}"
+    };
     for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
         grq_json *document;
         assert_ok(grq_json_parse("vocab", broken[i], strlen(broken[i]), &document, &err), &err);
@@ -157,8 +179,10 @@ static void a_vocabulary_survives_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_follow_the_rule),    cmocka_unit_test(every_byte_string_comes_back),
-        cmocka_unit_test(learning_does_not_depend_on_order), cmocka_unit_test(words_are_strict),
+        cmocka_unit_test(pieces_follow_the_rule),
+        cmocka_unit_test(every_byte_string_comes_back),
+        cmocka_unit_test(learning_does_not_depend_on_order),
+        cmocka_unit_test(words_are_strict),
         cmocka_unit_test(a_vocabulary_survives_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

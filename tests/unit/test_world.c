@@ -23,9 +23,10 @@ static void the_recipe_has_its_figures(void **state)
     assert_ok(grq_world_corpus(world, N_TEXT, 0, text, kinds, NULL, &err), &err);
     for (size_t i = 0; i < N_TEXT; i++) count[kinds[i]]++;
     const double filler = (double)count[GRQ_TEXT_FILLER] / N_TEXT;
-    printf("vocabulary %u; filler %.3f of the tokens; distinct 2-, 3-, 4-grams in 3 M tokens: %zu, %zu, %zu (recipe: 12 k, 103 k, 334 k)\n",
-           grq_vocab_size(grq_world_vocab(world)), filler, distinct_ngrams(text, N_TEXT, 2), distinct_ngrams(text, N_TEXT, 3),
-           distinct_ngrams(text, N_TEXT, 4));
+    printf("vocabulary %u; filler %.3f of the tokens; distinct 2-, 3-, 4-grams in 3 M tokens: %zu, %zu, %zu (recipe: "
+           "12 k, 103 k, 334 k)\n",
+           grq_vocab_size(grq_world_vocab(world)), filler, distinct_ngrams(text, N_TEXT, 2),
+           distinct_ngrams(text, N_TEXT, 3), distinct_ngrams(text, N_TEXT, 4));
     assert_true(fabs(filler - 0.35) < 0.005);
     assert_int_equal(count[GRQ_TEXT_PROMPT], 0);
     for (unsigned order = 2; order <= 4; order++) {
@@ -79,7 +80,8 @@ static void the_same_seed_gives_the_same_world(void **state)
     assert_memory_equal(x, y, sizeof x);
     assert_ok(grq_world_corpus(b, N, 4, y, NULL, NULL, &err), &err);
     assert_memory_not_equal(x, y, sizeof x);
-    assert_ok(grq_world_corpus(a, N / 2, 3, z, NULL, NULL, &err), &err); /* a shorter text is the beginning of a longer one */
+    assert_ok(grq_world_corpus(a, N / 2, 3, z, NULL, NULL, &err),
+              &err); /* a shorter text is the beginning of a longer one */
     assert_memory_equal(x, z, N / 2 * sizeof *x);
     grq_world_free(a);
     grq_world_free(b);
@@ -117,12 +119,9 @@ static void impossible_worlds_are_refused(void **state)
     static const struct {
         const char *config, *message;
     } cases[] = {
-        { GENERATED_CONFIG("1000000000", "250"), "n_entities" },
-        { GENERATED_CONFIG("1500", "8"), "n_syllables" },
-        { GENERATED_CONFIG("1500", "1000"), "n_syllables" },
-        { "{\"kind\":\"imagined\",\"seed\":1}", "imagined" },
-        { "{\"kind\":\"generated\",\"seed\":1}", "templates" },
-        { "{\"kind\":\"generated\",\"seed\":-1}", "seed" },
+        { GENERATED_CONFIG("1000000000", "250"), "n_entities" }, { GENERATED_CONFIG("1500", "8"), "n_syllables" },
+        { GENERATED_CONFIG("1500", "1000"), "n_syllables" },     { "{\"kind\":\"imagined\",\"seed\":1}", "imagined" },
+        { "{\"kind\":\"generated\",\"seed\":1}", "templates" },  { "{\"kind\":\"generated\",\"seed\":-1}", "seed" },
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         grq_error err;

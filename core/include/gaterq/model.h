@@ -18,9 +18,9 @@
 
 typedef struct {
     uint32_t vocab_size;
-    uint32_t width;      /* d; equals memory.width */
+    uint32_t width; /* d; equals memory.width */
     uint32_t n_blocks;
-    uint32_t n_heads;    /* divides width */
+    uint32_t n_heads; /* divides width */
     uint32_t mlp_width;
     double norm_eps;     /* eps of the backbone's RMS norms, 1e-6 */
     grq_geometry memory; /* layers, orders, heads, rows, branches */
@@ -49,8 +49,9 @@ const char *grq_model_metadata(const grq_model *model, const char *key);        
 uint64_t grq_model_n_parameters(const grq_model *model, int tables);              /* tables != 0: only the tables */
 
 /* What stands in for a memory layer during inference: the full table, zeroes, codes at a depth, a policy, a trace.
- * apply() gets the look-ups of all tokens of one step (tokens of one sequence in order, sequences one after another) and
- * changes h (n_tokens, n_branches, width) in place. rows (n_tokens, n_columns). One hook serves one decoder at a time. */
+ * apply() gets the look-ups of all tokens of one step (tokens of one sequence in order, sequences one after another)
+ * and changes h (n_tokens, n_branches, width) in place. rows (n_tokens, n_columns). One hook serves one decoder at a
+ * time. */
 typedef struct grq_memory_hook {
     grq_status (*apply)(void *context, const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows, float *h,
                         grq_error *err);
@@ -67,8 +68,10 @@ void grq_decoder_free(grq_decoder *decoder);
 void grq_decoder_reset(grq_decoder *decoder); /* all sequences empty again */
 
 /* Feeds n_new[s] more tokens to each sequence s (0 leaves it out), `tokens` concatenated in sequence order. On GRQ_OK,
- * `last_logits` (n_sequences, vocab_size; may be NULL) holds the logits after each fed sequence's last token (other rows
- * untouched), and `all_logits` (sum n_new, vocab_size; may be NULL) those after every token. */
+ * `last_logits` (n_sequences, vocab_size; may be NULL) holds the logits after each fed sequence's last token (other
+ * rows untouched), and `all_logits` (sum n_new, vocab_size; may be NULL) those after every token. A bad token or a
+ * sequence that grows too long is refused before anything changes; after an error of the hook, reset or free the
+ * decoder. */
 grq_status grq_decoder_step(grq_decoder *decoder, const uint32_t *n_new, const int32_t *tokens, float *last_logits,
                             float *all_logits, grq_error *err);
 uint32_t grq_decoder_length(const grq_decoder *decoder, uint32_t sequence);
@@ -76,15 +79,15 @@ uint32_t grq_decoder_length(const grq_decoder *decoder, uint32_t sequence);
 const uint32_t *grq_decoder_step_starts(const grq_decoder *decoder);
 const uint32_t *grq_decoder_step_counts(const grq_decoder *decoder); /* n_new of the current step */
 
-/* Greedy continuation of prompts, batched, with caches. Sequence s stops at `stop_token` (not included in the output) or
- * after max_new tokens. outputs[s] has room for max_new ids; n_outputs[s] is set. Ties go to the lower id. */
+/* Greedy continuation of prompts, batched, with caches. Sequence s stops at `stop_token` (not included in the output)
+ * or after max_new tokens. outputs[s] has room for max_new ids; n_outputs[s] is set. Ties go to the lower id. */
 typedef struct {
     const int32_t *tokens;
     size_t n_tokens;
 } grq_prompt;
-grq_status grq_generate(const grq_model *model, const grq_memory_hook *hook, const grq_prompt *prompts, size_t n_prompts,
-                        uint32_t max_new, int32_t stop_token, int32_t *const *outputs, uint32_t *n_outputs,
-                        grq_error *err);
+grq_status grq_generate(const grq_model *model, const grq_memory_hook *hook, const grq_prompt *prompts,
+                        size_t n_prompts, uint32_t max_new, int32_t stop_token, int32_t *const *outputs,
+                        uint32_t *n_outputs, grq_error *err);
 
 /* Sum of log-probabilities (nats) of continuation i after context i; results (n). */
 grq_status grq_loglikelihood(const grq_model *model, const grq_memory_hook *hook, const grq_prompt *contexts,

@@ -1,5 +1,5 @@
-/* gaterq/reader.h - what a model reads from its memory while it answers: the full table, nothing, codes at one depth, or
- * a policy that gives every look-up its own depth.
+/* gaterq/reader.h - what a model reads from its memory while it answers: the full table, nothing, codes at one depth,
+ * or a policy that gives every look-up its own depth.
  *
  * A policy at one layer and one decoder step (a "batch", the paper's quantile allocation):
  *   1. stage 1 of every row gives e1, the keys, the gates and the gate energies;
@@ -29,8 +29,8 @@ typedef enum {
 
 typedef struct {
     grq_read_mode mode;
-    uint32_t depth;                /* GRQ_READ_DEPTH */
-    grq_ordering ordering;         /* GRQ_READ_POLICY, as all below */
+    uint32_t depth;        /* GRQ_READ_DEPTH */
+    grq_ordering ordering; /* GRQ_READ_POLICY, as all below */
     grq_budget budget;
     grq_gate_mode gate_mode;
     uint64_t seed;                 /* of random and shuffled */
@@ -43,7 +43,7 @@ typedef struct grq_reader grq_reader;
 /* The model, codes and counts must outlive the reader and fit each other: rows, row width and layers are checked.
  * A reader serves one decoder at a time. */
 grq_status grq_reader_new(const grq_model *model, const grq_reader_config *config, grq_reader **out, grq_error *err);
-void grq_reader_free(grq_reader *reader);                    /* takes NULL */
+void grq_reader_free(grq_reader *reader);                         /* takes NULL */
 const grq_memory_hook *grq_reader_hook(const grq_reader *reader); /* NULL for GRQ_READ_FULL: the model's own path */
 
 /* How many look-ups were made so far, and how many of them at each depth (index 0: depth 1). */
