@@ -14,6 +14,13 @@ typedef struct {
     uint64_t layer;
 } hash_options;
 
+static grq_status bad_id(const char *where, size_t number, const char *field, char separator, grq_error *err)
+{
+    const size_t length = strcspn(field, (const char[]){ separator, '\0' });
+    return grq_fail(err, GRQ_E_USAGE, "%s: id number %zu, \"%.*s\", is no token id (0 to 2^31-1, or -1)", where, number,
+                    length < 20 ? (int)length : 20, field);
+}
+
 /* One id per field, 0 to 2^31-1 or -1, with blanks allowed around it; fields end at `separator`. The last one may end
  * with it too when `ends_lines`, as a text file does. The caller frees *ids. */
 static grq_status parse_ids(const char *where, const char *text, char separator, bool ends_lines, int32_t **ids,
@@ -32,8 +39,7 @@ static grq_status parse_ids(const char *where, const char *text, char separator,
         const char *const after = end + strspn(end, " \t\r");
         const bool number = *p == '-' || (*p >= '0' && *p <= '9');
         if (!number || end == p || errno || value < GRQ_DEAD || value > INT32_MAX || (*after && *after != separator))
-            return grq_fail(err, GRQ_E_USAGE, "%s: id number %zu, \"%.20s\", is no token id (0 to 2^31-1, or -1)",
-                            where, *n + 1, p);
+            return bad_id(where, *n + 1, p, separator, err);
         (*ids)[(*n)++] = (int32_t)value;
         if (!*after || (ends_lines && !after[1])) return GRQ_OK;
         p = after + 1;

@@ -11,6 +11,7 @@
 
 #include "claims.h"
 #include "commands.h"
+#include "expected.h"
 #include "gaterq/file.h"
 #include "inputs.h"
 #include "report_tables.h"
@@ -24,7 +25,9 @@ typedef struct {
     char *root, *claims_path;
     results *run;
     claims claims;
-    table verdicts;
+    table verdicts, expected;
+    char *expected_path; /* NULL: this run has no expected values */
+    size_t n_outside;
     grq_outfile *file;
     FILE *to;     /* report.md */
     bool figures; /* gnuplot drew them */
@@ -175,6 +178,10 @@ static grq_status write_report(report *r, grq_json_node *variants, grq_error *er
         st = grq_json_as_string(grq_json_at(variants, i), &v, err);
         if (st == GRQ_OK) st = write_variant(r, v, err);
     }
+    if (st == GRQ_OK && r->expected_path) {
+        fprintf(r->to, "## Expected values (REPRODUCE.md)\n\n");
+        table_markdown(&r->expected, r->to);
+    }
     if (st == GRQ_OK) write_provenance(r);
     if (st == GRQ_OK) st = grq_outfile_commit(r->file, err);
     else grq_outfile_discard(r->file);
@@ -258,6 +265,21 @@ static void print_verdicts(const report *r, tool_context *tool)
     printf("\nWhole report: %s/report.md\n", r->folder);
 }
 
+/* Expected values lie in results/expected/<id>.json, where the run's id has some. */
+static grq_status check_expected(report *r, grq_error *err)
+{
+    char path[4096];
+    if (!r->expected_path) {
+        const char *id = text_of(r->run, "run.json#id");
+        if (snprintf(path, sizeof path, "%s/results/expected/%s.json", r->root, id) >= (int)sizeof path)
+            return grq_fail(err, GRQ_E_USAGE, "%s: the path is too long", r->root);
+        if (!grq_file_exists(path)) return GRQ_OK;
+        r->expected_path = strdup(path);
+        if (!r->expected_path) return grq_fail(err, GRQ_E_NOMEM, "no memory for a path");
+    }
+    return expected_check(r->expected_path, r->run, &r->expected, &r->n_outside, err);
+}
+
 static grq_status make_report(report *r, tool_context *tool, grq_error *err)
 {
     char path[4096];
@@ -266,6 +288,7 @@ static grq_status make_report(report *r, tool_context *tool, grq_error *err)
     if (st == GRQ_OK) st = results_node(r->run, "run.json#variants", &variants, err);
     if (st == GRQ_OK) st = claims_judge(r->claims_path, r->run, &r->claims, err);
     if (st == GRQ_OK) st = verdict_table(r, err);
+    if (st == GRQ_OK) st = check_expected(r, err);
     if (st == GRQ_OK) st = draw_figures(r, variants, err);
     if (st == GRQ_OK) st = write_report(r, variants, err);
     if (st == GRQ_OK) {
@@ -273,14 +296,19 @@ static grq_status make_report(report *r, tool_context *tool, grq_error *err)
         st = table_csv(&r->verdicts, path, err);
     }
     if (st == GRQ_OK) print_verdicts(r, tool);
+    if (st == GRQ_OK && r->n_outside)
+        st = grq_fail(err, GRQ_E_CHECK, "%zu of %zu expected values are outside their tolerance; see %s/report.md",
+                      r->n_outside, r->expected.n_rows, r->folder);
     return st;
 }
 
 grq_status cmd_report(tool_context *tool, int argc, char **argv, grq_error *err)
 {
-    const char *folder[1] = { NULL }, *claims_path = NULL;
+    const char *folder[1] = { NULL }, *claims_path = NULL, *expected_path = NULL;
     const tool_option options[] = {
         { "claims", "FILE", "claims and criteria [experiments/claims.json]", TOOL_TEXT, &claims_path, false, 0, 0 },
+        { "expected", "FILE", "expected values; outside their tolerance: exit 1 [results/expected/<id>.json]",
+          TOOL_TEXT, &expected_path, false, 0, 0 },
     };
     const tool_command command = {
         .name = "report",
@@ -300,9 +328,13 @@ grq_status cmd_report(tool_context *tool, int argc, char **argv, grq_error *err)
     r.claims_path = claims_path ? strdup(claims_path)
                     : r.root    ? grq_path_join(r.root, "experiments/claims.json")
                                 : NULL;
-    if (!r.root || !r.claims_path) st = grq_fail(err, GRQ_E_NOMEM, "no memory for a path");
+    if (expected_path) r.expected_path = strdup(expected_path);
+    if (!r.root || !r.claims_path || (expected_path && !r.expected_path))
+        st = grq_fail(err, GRQ_E_NOMEM, "no memory for a path");
     if (st == GRQ_OK) st = make_report(&r, tool, err);
     table_free(&r.verdicts);
+    table_free(&r.expected);
+    free(r.expected_path);
     claims_free(&r.claims);
     results_close(r.run);
     free(r.claims_path);

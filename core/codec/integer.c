@@ -68,11 +68,12 @@ GRQ_SIMD static double code_signs(const float *row, uint32_t row_dim, uint32_t s
     return fold(lane);
 }
 
-static grq_status encode_row(bool rms, const float *row, uint32_t row_dim, uint32_t n_stages, uint8_t *codes, uint16_t *side,
-                             grq_error *err)
+static grq_status encode_row(bool rms, const float *row, uint32_t row_dim, uint32_t n_stages, uint8_t *codes,
+                             uint16_t *side, grq_error *err)
 {
     const uint32_t bad = grq_first_not_finite(row, row_dim);
-    if (bad < row_dim) return grq_fail(err, GRQ_E_DATA, "column %u is %g; only finite values can be coded", bad, (double)row[bad]);
+    if (bad < row_dim)
+        return grq_fail(err, GRQ_E_DATA, "column %u is %g; only finite values can be coded", bad, (double)row[bad]);
     const size_t code_bytes = grq_code_bytes(row_dim);
     float factor[GRQ_MAX_STAGES];
     for (uint32_t k = 0; k < n_stages; k++) {
@@ -80,7 +81,8 @@ static grq_status encode_row(bool rms, const float *row, uint32_t row_dim, uint3
         const double scale = rms ? sqrt(mean) : mean;
         side[k] = grq_f16_from_f32((float)scale);
         if (side[k] >= 0x7C00)
-            return grq_fail(err, GRQ_E_DATA, "the scale of stage %u is %g, beyond FP16 (65504): scale the table down by a power of two",
+            return grq_fail(err, GRQ_E_DATA,
+                            "the scale of stage %u is %g, beyond FP16 (65504): scale the table down by a power of two",
                             k + 1, scale);
         factor[k] = grq_f32_from_f16(side[k]);
         if (side[k] == 0) memset(codes + k * code_bytes, 0, code_bytes); /* zero rule */
@@ -88,15 +90,15 @@ static grq_status encode_row(bool rms, const float *row, uint32_t row_dim, uint3
     return GRQ_OK;
 }
 
-static grq_status encode_opt(const grq_encoder *encoder, const float *row, uint32_t row_dim, uint32_t n_stages, uint8_t *codes,
-                             uint16_t *side, grq_error *err)
+static grq_status encode_opt(const grq_encoder *encoder, const float *row, uint32_t row_dim, uint32_t n_stages,
+                             uint8_t *codes, uint16_t *side, grq_error *err)
 {
     (void)encoder;
     return encode_row(false, row, row_dim, n_stages, codes, side, err);
 }
 
-static grq_status encode_rms(const grq_encoder *encoder, const float *row, uint32_t row_dim, uint32_t n_stages, uint8_t *codes,
-                             uint16_t *side, grq_error *err)
+static grq_status encode_rms(const grq_encoder *encoder, const float *row, uint32_t row_dim, uint32_t n_stages,
+                             uint8_t *codes, uint16_t *side, grq_error *err)
 {
     (void)encoder;
     return encode_row(true, row, row_dim, n_stages, codes, side, err);
@@ -104,7 +106,8 @@ static grq_status encode_rms(const grq_encoder *encoder, const float *row, uint3
 
 /* Stages are summed one after another from +0, never in another order and never with factors added up first. A zero
  * factor adds a zero of either sign, which changes nothing. */
-GRQ_SIMD static void sum_stages(const uint8_t *const *codes, const float *factor, uint32_t row_dim, uint32_t depth, float *out)
+GRQ_SIMD static void sum_stages(const uint8_t *const *codes, const float *factor, uint32_t row_dim, uint32_t depth,
+                                float *out)
 {
     for (uint32_t i = 0; i < row_dim; i += BLOCK) {
         const uint32_t n = block_length(row_dim, i);
@@ -125,10 +128,18 @@ static void decode_row(const grq_encoder *encoder, const uint8_t *const *codes, 
 }
 
 const grq_encoder grq_encoder_integer = {
-    .name = "integer", .scale_rule = "opt", .dim_multiple = 1, .encode_row = encode_opt, .decode_row = decode_row,
+    .name = "integer",
+    .scale_rule = "opt",
+    .dim_multiple = 1,
+    .encode_row = encode_opt,
+    .decode_row = decode_row,
     .description = "signs, scale = mean magnitude: best at depth 1",
 };
 const grq_encoder grq_encoder_integer_rms = {
-    .name = "integer-rms", .scale_rule = "rms", .dim_multiple = 1, .encode_row = encode_rms, .decode_row = decode_row,
+    .name = "integer-rms",
+    .scale_rule = "rms",
+    .dim_multiple = 1,
+    .encode_row = encode_rms,
+    .decode_row = decode_row,
     .description = "signs, scale = root mean square: the paper's toy, better from depth 2 on",
 };

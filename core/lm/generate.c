@@ -111,9 +111,10 @@ grq_status grq_generate(const grq_model *model, const grq_memory_hook *hook, con
 
 static double log_probability(const float *logits, uint32_t n_ids, int32_t id)
 {
-    double top = logits[0], sum = 0;
+    double top = logits[0];
     for (uint32_t v = 1; v < n_ids; v++) top = logits[v] > top ? logits[v] : top;
-    for (uint32_t v = 0; v < n_ids; v++) sum += exp(logits[v] - top);
+    double sum = exp(logits[0] - top);
+    for (uint32_t v = 1; v < n_ids; v++) sum += exp(logits[v] - top);
     return logits[id] - top - log(sum);
 }
 

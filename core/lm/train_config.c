@@ -31,7 +31,7 @@ enum { N_FIELDS = sizeof FIELDS / sizeof *FIELDS };
 
 static double value_of(const grq_train_config *config, const field *f)
 {
-    const char *at = (const char *)config + f->offset;
+    const void *at = (const char *)config + f->offset;
     switch (f->kind) {
     case U64: return (double)*(const uint64_t *)at; /* at most 1e12: exact */
     case U32: return *(const uint32_t *)at;
@@ -42,7 +42,7 @@ static double value_of(const grq_train_config *config, const field *f)
 
 static grq_status read_field(grq_json_node *object, const field *f, grq_train_config *out, grq_error *err)
 {
-    char *at = (char *)out + f->offset;
+    void *at = (char *)out + f->offset;
     if (f->kind == F64) return grq_json_f64(object, f->key, f->min, f->max, (double *)at, err);
     uint64_t value = 0;
     const grq_status st = grq_json_u64(object, f->key, (uint64_t)f->min, (uint64_t)f->max, &value, err);

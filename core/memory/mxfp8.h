@@ -1,7 +1,7 @@
 /* MXFP8: E4M3 codes with one E8M0 scale per 32 values. Source: specs/deepseek-v41-engram.md sections 8 and 9.
  *
- * The released model quantises the input of its key and value projection this way. Rows as released pass unchanged; rows
- * in any other format lose about 2.7 %, so our layers leave the step out (docs/decisions.md). */
+ * The released model quantises the input of its key and value projection this way. Rows as released pass unchanged;
+ * rows in any other format lose about 2.7 %, so our layers leave the step out (docs/decisions.md). */
 #ifndef GATERQ_MXFP8_H
 #define GATERQ_MXFP8_H
 

@@ -29,8 +29,7 @@ static void assert_close(const float *got, const float *want, size_t n, const ch
             fail_msg("%s: element %zu: got %.9g, want %.9g", what, i, got[i], want[i]);
 }
 
-/* ---- the model as specs and headers define it, one token and one number at a time, in double
- * ---------------------------- */
+/* ---- the model by definition, one token and one number at a time, in double ---- */
 
 enum { MAX_TOKENS = 48, MAX_WIDTH = 32, MAX_BRANCHES = 4 };
 
@@ -313,8 +312,7 @@ static void bad_steps_are_refused_and_change_nothing(void **state)
     grq_model_free(model);
 }
 
-/* ---- hooks
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- hooks ---- */
 
 typedef struct {
     const grq_decoder *decoder;
@@ -378,8 +376,7 @@ static void a_hook_takes_the_place_of_the_table(void **state)
     grq_model_free(zeroed);
 }
 
-/* ---- generation and likelihoods
- * --------------------------------------------------------------------------------------- */
+/* ---- generation and likelihoods ---- */
 
 /* One prompt, no cache: everything is fed again for every token. */
 static uint32_t generate_slowly(const grq_model *model, const grq_prompt *prompt, uint32_t max_new, int32_t stop,

@@ -166,8 +166,7 @@ static void a_model_file_brings_everything_back(void **state)
     assert_int_equal(test_count_files(".tmp-"), 0);
 }
 
-/* ---- files that must be refused
- * ---------------------------------------------------------------------------------------- */
+/* ---- files that must be refused ---- */
 
 enum { MAX_TENSORS = 64 };
 
