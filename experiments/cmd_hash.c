@@ -46,27 +46,48 @@ static grq_status parse_ids(const char *where, const char *text, char separator,
     }
 }
 
+/* A map of another tokenizer would change every hash silently, so it must cover the family's compressed ids exactly. */
+static grq_status check_map(const char *path, const int32_t *map, size_t n, const grq_geometry *g, grq_error *err)
+{
+    int32_t largest = -1;
+    for (size_t i = 0; i < n; i++) {
+        if (map[i] < 0 || (uint64_t)map[i] >= g->n_ids)
+            return grq_fail(err, GRQ_E_DATA,
+                            "%s: raw id %zu maps to %" PRId32 ", which is no compressed id of %s (0 to %" PRIu64 ")",
+                            path, i, map[i], g->family, g->n_ids - 1);
+        if (map[i] > largest) largest = map[i];
+    }
+    if ((uint64_t)largest + 1 != g->n_ids)
+        return grq_fail(err, GRQ_E_DATA,
+                        "%s: the largest compressed id is %" PRId32 "; family %s has %" PRIu64 " of them", path,
+                        largest, g->family, g->n_ids);
+    return GRQ_OK;
+}
+
 /* Raw ids become compressed ids: a file of little-endian int32, one per raw id. */
-static grq_status map_ids(const char *path, int32_t *ids, size_t n, grq_error *err)
+static grq_status map_ids(const char *path, const grq_geometry *g, int32_t *ids, size_t n, grq_error *err)
 {
     char *bytes;
     size_t n_bytes;
     grq_status st = grq_file_read(path, 1 << 30, &bytes, &n_bytes, err);
     if (st != GRQ_OK) return st;
-    if (n_bytes == 0 || n_bytes % 4)
+    const int32_t *map = (const int32_t *)bytes; /* malloc's alignment suits any type */
+    const size_t n_map = n_bytes / sizeof *map;
+    if (n_bytes == 0 || n_bytes % sizeof *map)
         st = grq_fail(err, GRQ_E_DATA, "%s: %zu bytes are no list of 32-bit ids", path, n_bytes);
+    if (st == GRQ_OK) st = check_map(path, map, n_map, g, err);
     for (size_t i = 0; st == GRQ_OK && i < n; i++) {
         if (ids[i] == GRQ_DEAD) continue;
-        if ((size_t)ids[i] >= n_bytes / 4)
+        if ((size_t)ids[i] >= n_map)
             st = grq_fail(err, GRQ_E_USAGE, "position %zu: raw id %" PRId32 " is not in %s, which maps %zu ids", i,
-                          ids[i], path, n_bytes / 4);
-        else memcpy(&ids[i], bytes + 4 * (size_t)ids[i], 4);
+                          ids[i], path, n_map);
+        else ids[i] = map[ids[i]];
     }
     free(bytes);
     return st;
 }
 
-static grq_status read_ids(const hash_options *o, int32_t **ids, size_t *n, grq_error *err)
+static grq_status read_ids(const hash_options *o, const grq_geometry *g, int32_t **ids, size_t *n, grq_error *err)
 {
     *ids = NULL;
     if ((o->ids != NULL) == (o->tokens != NULL)) return grq_fail(err, GRQ_E_USAGE, "give either --ids or --tokens");
@@ -83,7 +104,7 @@ static grq_status read_ids(const hash_options *o, int32_t **ids, size_t *n, grq_
         else st = parse_ids(o->tokens, text, '\n', true, ids, n, err);
         free(text);
     }
-    return st == GRQ_OK && o->token_map ? map_ids(o->token_map, *ids, *n, err) : st;
+    return st == GRQ_OK && o->token_map ? map_ids(o->token_map, g, *ids, *n, err) : st;
 }
 
 static void print_rows(tool_context *tool, const grq_geometry *g, const int64_t *rows, size_t n)
@@ -133,7 +154,7 @@ grq_status cmd_hash(tool_context *tool, int argc, char **argv, grq_error *err)
     grq_hash_state state;
     st = grq_geometry_family(o.family, &g, err);
     if (st == GRQ_OK) st = grq_geometry_layer_index(&g, (uint32_t)o.layer, &layer, err);
-    if (st == GRQ_OK) st = read_ids(&o, &ids, &n, err);
+    if (st == GRQ_OK) st = read_ids(&o, &g, &ids, &n, err);
     if (st == GRQ_OK) {
         rows = malloc(n * g.n_columns * sizeof *rows);
         if (!rows) st = grq_fail(err, GRQ_E_NOMEM, "no memory for the rows of %zu positions", n);

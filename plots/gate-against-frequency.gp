@@ -5,7 +5,7 @@ load "plots/style.gp"
 file = run . "/" . variant . "/gate-by-frequency.csv"
 set output run . "/figures/gate-against-frequency-" . variant . ".svg"
 set title "Gate energy against row access count, held-out text (model " . variant . ")"
-set xlabel "accesses of the row in the counting corpus"
+set xlabel "accesses of the row in the counting corpus (at 0.5: never)"
 set ylabel "mean gate energy (lines), quartiles (bands)"
 set logscale x 2
 set format x "%.0f"

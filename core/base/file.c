@@ -17,7 +17,10 @@ struct grq_outfile {
     char *temporary; /* beside it */
 };
 
-enum { FIRST_READ_BYTES = 64 * 1024 }; /* for pipes and files of the kernel, whose size says nothing */
+enum {
+    MOST_FROM_A_DEVICE = 1 << 28,
+    FIRST_READ_BYTES = 64 * 1024
+}; /* for pipes and files of the kernel, whose size says nothing */
 
 /* ---- in ------------------------------------------------------------------------------------------------------ */
 
@@ -27,8 +30,8 @@ static grq_status too_large(const char *path, size_t max_bytes, grq_error *err)
 }
 
 /* Reads to the end, since a size asked for beforehand may be 0 (pipes, /proc) or grow meanwhile. */
-static grq_status read_to_end(int fd, const char *path, size_t max_bytes, size_t expected, char **bytes, size_t *n_bytes,
-                              grq_error *err)
+static grq_status read_to_end(int fd, const char *path, size_t max_bytes, size_t expected, char **bytes,
+                              size_t *n_bytes, grq_error *err)
 {
     size_t room = expected + 1, n = 0; /* the extra byte lets a read see the end without growing, and becomes the NUL */
     char *text = malloc(room);
@@ -74,7 +77,9 @@ grq_status grq_file_read(const char *path, size_t max_bytes, char **bytes, size_
         expected = (size_t)info.st_size;
         if (max_bytes && expected > max_bytes) st = too_large(path, max_bytes, err);
     }
-    if (st == GRQ_OK) st = read_to_end(fd, path, max_bytes, expected, bytes, n_bytes, err);
+    /* A device may never end (/dev/full): nothing but a regular file is read without a limit. */
+    const size_t limit = !max_bytes && !S_ISREG(info.st_mode) ? MOST_FROM_A_DEVICE : max_bytes;
+    if (st == GRQ_OK) st = read_to_end(fd, path, limit, expected, bytes, n_bytes, err);
     close(fd);
     return st;
 }

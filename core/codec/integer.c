@@ -109,13 +109,14 @@ static grq_status encode_rms(const grq_encoder *encoder, const float *row, uint3
 GRQ_SIMD static void sum_stages(const uint8_t *const *codes, const float *factor, uint32_t row_dim, uint32_t depth,
                                 float *out)
 {
-    for (uint32_t i = 0; i < row_dim; i += BLOCK) {
-        const uint32_t n = block_length(row_dim, i);
-        float y[BLOCK] = { 0 };
-        for (uint32_t k = 0; k < depth; k++) add_signs(load_word(codes[k] + i / 8, n), factor[k], y);
-        if (n == BLOCK) memcpy(out + i, y, sizeof y);
-        else memcpy(out + i, y, n * sizeof *y);
-    }
+    const uint32_t whole = row_dim / BLOCK * BLOCK, rest = row_dim - whole;
+    memset(out, 0, row_dim * sizeof *out);
+    for (uint32_t k = 0; k < depth; k++)
+        for (uint32_t i = 0; i < whole; i += BLOCK) add_signs(load_word(codes[k] + i / 8, BLOCK), factor[k], out + i);
+    if (rest == 0) return;
+    float y[BLOCK] = { 0 };
+    for (uint32_t k = 0; k < depth; k++) add_signs(load_word(codes[k] + whole / 8, rest), factor[k], y);
+    memcpy(out + whole, y, rest * sizeof *y);
 }
 
 static void decode_row(const grq_encoder *encoder, const uint8_t *const *codes, const uint16_t *side, uint32_t row_dim,

@@ -65,7 +65,7 @@ size_t grq_piece_length(const char *text, size_t n)
     const character_class first = look(text, n, lead, &first_length);
     if (first == LETTER) {
         size_t at = lead + first_length;
-        while (look(text, n, at, &length) == LETTER) at += length;
+        while (look(text, n, at, &length) == LETTER && at + length <= PIECE_MAX_BYTES) at += length;
         return at;
     }
     if (!lead && possessive(text, n)) return 2;

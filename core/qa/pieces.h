@@ -9,7 +9,10 @@
 
 #include <stddef.h>
 
-/* Bytes of the piece that starts at text[0]; n > 0. */
+/* A run of letters is cut here (between characters), so that a piece costs bounded time however long a "word" is. */
+enum { PIECE_MAX_BYTES = 512 };
+
+/* Bytes of the piece that starts at text[0], 1 to PIECE_MAX_BYTES; n > 0. */
 size_t grq_piece_length(const char *text, size_t n);
 
 #endif

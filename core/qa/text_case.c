@@ -25,12 +25,30 @@ static const struct {
     { 0x1E99, "Y\u030A" },
     { 0x1E9A, "A\u02BE" },
     { 0x1F50, "\u03A5\u0313" },
+    { 0x1F52, "\u03A5\u0313\u0300" },
+    { 0x1F54, "\u03A5\u0313\u0301" },
+    { 0x1F56, "\u03A5\u0313\u0342" },
+    { 0x1FB2, "\u1FBA\u0345" },
+    { 0x1FB4, "\u0386\u0345" },
     { 0x1FB6, "\u0391\u0342" },
+    { 0x1FB7, "\u0391\u0342\u0345" },
+    { 0x1FC2, "\u1FCA\u0345" },
+    { 0x1FC4, "\u0389\u0345" },
     { 0x1FC6, "\u0397\u0342" },
+    { 0x1FC7, "\u0397\u0342\u0345" },
+    { 0x1FD2, "\u0399\u0308\u0300" },
+    { 0x1FD3, "\u0399\u0308\u0301" },
     { 0x1FD6, "\u0399\u0342" },
+    { 0x1FD7, "\u0399\u0308\u0342" },
+    { 0x1FE2, "\u03A5\u0308\u0300" },
+    { 0x1FE3, "\u03A5\u0308\u0301" },
     { 0x1FE4, "\u03A1\u0313" },
     { 0x1FE6, "\u03A5\u0342" },
+    { 0x1FE7, "\u03A5\u0308\u0342" },
+    { 0x1FF2, "\u1FFA\u0345" },
+    { 0x1FF4, "\u038F\u0345" },
     { 0x1FF6, "\u03A9\u0342" },
+    { 0x1FF7, "\u03A9\u0342\u0345" },
     { 0xFB00, "Ff" },
     { 0xFB01, "Fi" },
     { 0xFB02, "Fl" },
@@ -54,21 +72,31 @@ static utf8proc_int32_t look(const char *text, size_t n, size_t at, size_t *leng
     return got > 0 ? c : -1;
 }
 
+/* Unicode's Cased, as far as the sigma rule needs it: modifier letters are cased too, but they are ignorable first. */
 static bool is_cased(utf8proc_int32_t c)
 {
+    static const struct {
+        utf8proc_int32_t first, last;
+    } others[] = {
+        { 0xAA, 0xAA },       { 0xBA, 0xBA },       { 0x2160, 0x217F },   /* ordinals, Roman numerals */
+        { 0x24B6, 0x24E9 },                                               /* circled letters */
+        { 0x1F130, 0x1F149 }, { 0x1F150, 0x1F169 }, { 0x1F170, 0x1F189 }, /* letters in squares */
+    };
     if (c < 0) return false;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (c >= others[i].first && c <= others[i].last) return true;
     const utf8proc_category_t k = utf8proc_category(c);
     return k == UTF8PROC_CATEGORY_LU || k == UTF8PROC_CATEGORY_LL || k == UTF8PROC_CATEGORY_LT;
 }
 
-/* Characters that do not end a word for the sigma rule. */
+/* Unicode's Case_Ignorable: marks, and punctuation that may stand inside a word. Neither begins nor ends a word. */
 static bool is_ignorable(utf8proc_int32_t c)
 {
-    static const utf8proc_int32_t marks[] = { '\'', '.',  ':',  '^',    '`',    0xA8,   0xAD,  0xAF,
-                                              0xB4, 0xB7, 0xB8, 0x2018, 0x2019, 0x2024, 0x2027 };
+    static const utf8proc_int32_t inside[] = { '\'',   '.',    ':',    0xB7,   0x387,  0x55F,  0x5F4,  0x2018, 0x2019,
+                                               0x2024, 0x2027, 0xFE13, 0xFE52, 0xFE55, 0xFF07, 0xFF0E, 0xFF1A };
     if (c < 0) return false;
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (c == marks[i]) return true;
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
+        if (c == inside[i]) return true;
     const utf8proc_category_t k = utf8proc_category(c);
     return k == UTF8PROC_CATEGORY_MN || k == UTF8PROC_CATEGORY_ME || k == UTF8PROC_CATEGORY_CF ||
            k == UTF8PROC_CATEGORY_LM || k == UTF8PROC_CATEGORY_SK;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "qa/pieces.h"
 #include "qa/vocab_internal.h"
 
@@ -54,6 +55,9 @@ grq_status vocab_add_bytes(grq_vocab *v, grq_error *err)
 grq_status vocab_add_merge(grq_vocab *v, int32_t left, int32_t right, grq_error *err)
 {
     const vocab_token *a = &v->tokens[left], *b = &v->tokens[right];
+    if (a->n_bytes + b->n_bytes > PIECE_MAX_BYTES) /* no text has such a pair; a file that doubles could fill the memory */
+        return grq_fail(err, GRQ_E_DATA, "vocabulary entry %" PRIu32 " would have %zu bytes, more than %d", v->size,
+                        a->n_bytes + b->n_bytes, PIECE_MAX_BYTES);
     char *joined = malloc(a->n_bytes + b->n_bytes + 1);
     if (!joined) return no_memory(err);
     memcpy(joined, a->bytes, a->n_bytes);
@@ -139,6 +143,10 @@ grq_status grq_vocab_new_words(const char *const *words, size_t n_words, grq_voc
     for (size_t i = 0; st == GRQ_OK && i < n_words; i++) {
         if (!*words[i] || strchr(words[i], ' '))
             st = grq_fail(err, GRQ_E_USAGE, "vocabulary word %zu \"%s\" is empty or holds a space", i, words[i]);
+        else if (!strcmp(words[i], v->tokens[GRQ_PAD_TOKEN].bytes))
+            st = grq_fail(err, GRQ_E_USAGE, "vocabulary word %zu \"%s\" is the name of the padding", i, words[i]);
+        else if (!grq_utf8_valid(words[i])) /* a model file could not carry it */
+            st = grq_fail(err, GRQ_E_USAGE, "vocabulary word %zu is not valid UTF-8", i);
         else st = vocab_add(v, words[i], strlen(words[i]), err);
     }
     if (st == GRQ_OK) st = vocab_index(v, err);
@@ -213,37 +221,40 @@ static grq_status encode_words(const grq_vocab *v, const char *text, size_t n, i
     return GRQ_OK;
 }
 
-/* Joins the pair with the earliest merge until none is left. Pieces are short, so the plain quadratic loop is fast; a
- * piece of many thousand letters is cut so that it stays so. */
+static int32_t merge_at(const grq_vocab *v, const int32_t *ids, size_t i)
+{
+    const int32_t merged = vocab_find_pair(v, ids[i], ids[i + 1]);
+    return merged >= 0 ? merged : INT32_MAX;
+}
+
+/* Joins the pair with the earliest merge, the leftmost first, until none is left. A join changes only the merges beside
+ * it, so each costs two look-ups and a scan of at most PIECE_MAX_BYTES numbers. */
 static size_t encode_piece(const grq_vocab *v, const char *piece, size_t n, int32_t *ids)
 {
+    int32_t merges[PIECE_MAX_BYTES]; /* (n - 1): what each id and its neighbour would become */
     for (size_t i = 0; i < n; i++) ids[i] = VOCAB_FIRST_BYTE + (unsigned char)piece[i];
+    for (size_t i = 0; i + 1 < n; i++) merges[i] = merge_at(v, ids, i);
     while (n > 1) {
-        int32_t best = INT32_MAX;
-        size_t where = 0;
-        for (size_t i = 0; i + 1 < n; i++) {
-            const int32_t merged = vocab_find_pair(v, ids[i], ids[i + 1]);
-            if (merged >= 0 && merged < best) {
-                best = merged;
-                where = i;
-            }
-        }
-        if (best == INT32_MAX) break;
-        ids[where] = best;
-        memmove(ids + where + 1, ids + where + 2, (n - where - 2) * sizeof *ids);
+        size_t at = 0;
+        for (size_t i = 1; i + 1 < n; i++) at = merges[i] < merges[at] ? i : at;
+        if (merges[at] == INT32_MAX) break;
+        ids[at] = merges[at];
         n--;
+        memmove(ids + at + 1, ids + at + 2, (n - at - 1) * sizeof *ids);
+        if (at + 1 < n) {
+            memmove(merges + at, merges + at + 1, (n - at - 1) * sizeof *merges);
+            merges[at] = merge_at(v, ids, at);
+        }
+        if (at > 0) merges[at - 1] = merge_at(v, ids, at - 1);
     }
     return n;
 }
-
-enum { LONGEST_PIECE = 512 };
 
 static size_t encode_bytes(const grq_vocab *v, const char *text, size_t n, int32_t *ids)
 {
     size_t n_ids = 0;
     for (size_t at = 0; at < n;) {
-        size_t length = grq_piece_length(text + at, n - at);
-        if (length > LONGEST_PIECE) length = LONGEST_PIECE;
+        const size_t length = grq_piece_length(text + at, n - at);
         n_ids += encode_piece(v, text + at, length, ids + n_ids);
         at += length;
     }
@@ -329,10 +340,10 @@ static grq_status read_merge(grq_vocab *v, grq_json_node *node, grq_error *err)
     const char *text;
     const grq_status st = grq_json_as_string(node, &text, err);
     if (st != GRQ_OK) return st;
-    char *middle, *end;
-    const long left = strtol(text, &middle, 10), right = strtol(middle, &end, 10);
-    if (middle == text || *middle != ' ' || end == middle || *end || left < 1 || right < 1 || left >= (long)v->size ||
-        right >= (long)v->size)
+    char *middle, again[64];
+    const long left = strtol(text, &middle, 10), right = strtol(middle, NULL, 10);
+    snprintf(again, sizeof again, "%ld %ld", left, right); /* in the one way that _write has, or not at all */
+    if (strcmp(text, again) || left < 1 || right < 1 || left >= (long)v->size || right >= (long)v->size)
         return grq_fail(err, GRQ_E_DATA, "%s: \"%s\" is no pair of earlier ids", grq_json_where(node), text);
     return vocab_add_merge(v, (int32_t)left, (int32_t)right, err);
 }

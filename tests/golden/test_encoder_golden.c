@@ -40,12 +40,14 @@ static void check_code(const char *name, uint32_t stage, const char *want, const
     if (strcmp(got, want)) fail_msg("%s, stage %u: code %s instead of %s", name, stage, got, want);
 }
 
-static void check_values(const char *name, uint32_t stage, grq_json_node *golden, const float *x, const float *y, uint32_t n)
+static void check_values(const char *name, uint32_t stage, grq_json_node *golden, const float *x, const float *y,
+                         uint32_t n)
 {
     grq_json_node *const list = grq_json_find(golden, "y");
     for (size_t i = 0; list && i < grq_json_count(list); i++)
         if (grq_bits_from_float(y[i]) != hex(grq_json_at(list, i)))
-            fail_msg("%s, depth %u, value %zu: %a instead of 0x%08X", name, stage, i, (double)y[i], hex(grq_json_at(list, i)));
+            fail_msg("%s, depth %u, value %zu: %a instead of 0x%08X", name, stage, i, (double)y[i],
+                     hex(grq_json_at(list, i)));
     const uint32_t crc = crc32_of(y, n * sizeof *y), want_crc = hex(test_walk(golden, "y_crc32"));
     if (crc != want_crc) fail_msg("%s, depth %u: checksum %08x instead of %08x", name, stage, crc, want_crc);
     double error = 0, energy = 0;
@@ -55,7 +57,8 @@ static void check_values(const char *name, uint32_t stage, grq_json_node *golden
     }
     /* The file holds nine digits; a zero row counts as no error. */
     const double relative = energy > 0 ? error / energy : 0, want = test_f64(test_walk(golden, "rel_mse"));
-    if (fabs(relative - want) > 1e-8 * want) fail_msg("%s, depth %u: relative MSE %.9g instead of %.9g", name, stage, relative, want);
+    if (fabs(relative - want) > 1e-8 * want)
+        fail_msg("%s, depth %u: relative MSE %.9g instead of %.9g", name, stage, relative, want);
 }
 
 static void check_case(grq_json_node *test_case, const grq_encoder *encoder)
@@ -79,7 +82,8 @@ static void check_case(grq_json_node *test_case, const grq_encoder *encoder)
         planes[k] = codes + k * n_bytes;
         check_code(name, k + 1, test_string(test_walk(golden, "code")), planes[k], n_bytes);
         if (side[k] != hex(test_walk(golden, "scale_f16")))
-            fail_msg("%s, stage %u: scale 0x%04X instead of 0x%04X", name, k + 1, side[k], hex(test_walk(golden, "scale_f16")));
+            fail_msg("%s, stage %u: scale 0x%04X instead of 0x%04X", name, k + 1, side[k],
+                     hex(test_walk(golden, "scale_f16")));
         encoder->decode_row(encoder, planes, side, n, k + 1, y);
         check_values(name, k + 1, golden, x, y, n);
     }

@@ -182,9 +182,10 @@ static void bad_ids_are_refused_and_change_nothing(void **state)
     grq_error err = { 0 };
     grq_hash_start(&hash);
     before = hash;
-    assert_refused(grq_hash_rows(&geometry, 0, &hash, (const int32_t[]){ 0, 1, 99092 }, 3, rows, &err), GRQ_E_USAGE, &err,
-                   "position 2: id 99092");
-    assert_refused(grq_hash_rows(&geometry, 0, &hash, (const int32_t[]){ -2 }, 1, rows, &err), GRQ_E_USAGE, &err, "id -2");
+    assert_refused(grq_hash_rows(&geometry, 0, &hash, (const int32_t[]){ 0, 1, 99092 }, 3, rows, &err), GRQ_E_USAGE,
+                   &err, "position 2: id 99092");
+    assert_refused(grq_hash_rows(&geometry, 0, &hash, (const int32_t[]){ -2 }, 1, rows, &err), GRQ_E_USAGE, &err,
+                   "id -2");
     assert_memory_equal(&hash, &before, sizeof hash);
     assert_true(rows[0] == 77);
 }
@@ -227,7 +228,8 @@ static void geometry_survives_json(void **state)
     assert_string_equal(g.family, geometry.family);
     assert_memory_equal(g.primes, geometry.primes, sizeof g.primes);
     assert_memory_equal(g.multipliers, geometry.multipliers, sizeof g.multipliers);
-    assert_true(g.norm_eps == geometry.norm_eps && g.gate_clamp == geometry.gate_clamp && g.row_values == geometry.row_values);
+    assert_true(g.norm_eps == geometry.norm_eps && g.gate_clamp == geometry.gate_clamp &&
+                g.row_values == geometry.row_values);
     grq_json_close(copy);
     grq_json_writer_free(writer);
 }

@@ -16,7 +16,9 @@ static uint32_t between(uint32_t low, uint32_t high)
 
 static grq_geometry random_geometry(void)
 {
-    grq_geometry g = { .family = "random", .row_dim = 8, .width = 16, .n_branches = 2, .norm_eps = 1e-20, .gate_clamp = 1e-6 };
+    grq_geometry g = {
+        .family = "random", .row_dim = 8, .width = 16, .n_branches = 2, .norm_eps = 1e-20, .gate_clamp = 1e-6
+    };
     g.n_layers = between(1, 3);
     for (uint32_t l = 0; l < g.n_layers; l++) g.layer_ids[l] = (l ? g.layer_ids[l - 1] + 1 : 0) + between(0, 9);
     g.min_order = between(2, 4);
@@ -118,8 +120,8 @@ static void chunks_make_no_difference(void **state)
         }
         for (size_t i = 0; i < n * g.n_columns; i++)
             if (whole[i] != parts[i])
-                fail_msg("round %d, position %zu, column %zu: %" PRId64 " whole, %" PRId64 " in chunks", round, i / g.n_columns,
-                         i % g.n_columns, whole[i], parts[i]);
+                fail_msg("round %d, position %zu, column %zu: %" PRId64 " whole, %" PRId64 " in chunks", round,
+                         i / g.n_columns, i % g.n_columns, whole[i], parts[i]);
     }
 }
 
@@ -141,7 +143,8 @@ static void an_id_reaches_no_further_than_its_order(void **state)
             const size_t p = i / g.n_columns;
             const uint32_t order = grq_geometry_column_order(&g, (uint32_t)(i % g.n_columns));
             if (before[i] != after[i] && (p < changed || p >= changed + order))
-                fail_msg("round %d: id %zu of %zu changed a row of order %u at position %zu", round, changed, n, order, p);
+                fail_msg("round %d: id %zu of %zu changed a row of order %u at position %zu", round, changed, n, order,
+                         p);
         }
     }
 }

@@ -14,12 +14,30 @@ typedef struct {
     uint32_t (*encode)(float x);
 } format;
 
-static float decode_bf16(uint32_t code) { return grq_f32_from_bf16((uint16_t)code); }
-static float decode_f16(uint32_t code) { return grq_f32_from_f16((uint16_t)code); }
-static float decode_e4m3(uint32_t code) { return grq_f32_from_e4m3((uint8_t)code); }
-static uint32_t encode_bf16(float x) { return grq_bf16_from_f32(x); }
-static uint32_t encode_f16(float x) { return grq_f16_from_f32(x); }
-static uint32_t encode_e4m3(float x) { return grq_e4m3_from_f32(x); }
+static float decode_bf16(uint32_t code)
+{
+    return grq_f32_from_bf16((uint16_t)code);
+}
+static float decode_f16(uint32_t code)
+{
+    return grq_f32_from_f16((uint16_t)code);
+}
+static float decode_e4m3(uint32_t code)
+{
+    return grq_f32_from_e4m3((uint8_t)code);
+}
+static uint32_t encode_bf16(float x)
+{
+    return grq_bf16_from_f32(x);
+}
+static uint32_t encode_f16(float x)
+{
+    return grq_f16_from_f32(x);
+}
+static uint32_t encode_e4m3(float x)
+{
+    return grq_e4m3_from_f32(x);
+}
 
 static const format FORMATS[] = {
     { "bf16", 8, 7, 127, true, 0x7F80, decode_bf16, encode_bf16 },
@@ -114,8 +132,8 @@ static void e8m0_is_a_power_of_two(void **state)
             fail_msg("E8M0 %d is %a", code, (double)grq_f32_from_e8m0((uint8_t)code));
 }
 
-/* A released row is E4M3 codes with one scale per block: quantising its values again must not change them. From scale byte
- * 105 on, that is: below, the quantiser's floor loses bits. */
+/* A released row is E4M3 codes with one scale per block: quantising its values again must not change them. From scale
+ * byte 105 on, that is: below, the quantiser's floor loses bits. */
 static void quantising_a_row_again_keeps_its_values(void **state)
 {
     (void)state;
@@ -130,7 +148,8 @@ static void quantising_a_row_again_keeps_its_values(void **state)
             grq_mxfp8_dequantise(again, again_scales, 64, y);
             for (int i = 0; i < 64; i++)
                 if (x[i] != y[i])
-                    fail_msg("largest code 0x%02X, scale %d, value %d: %a became %a", largest, scale, i, (double)x[i], (double)y[i]);
+                    fail_msg("largest code 0x%02X, scale %d, value %d: %a became %a", largest, scale, i, (double)x[i],
+                             (double)y[i]);
         }
 }
 
@@ -157,9 +176,12 @@ static void quantiser_edges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_code_has_its_value_and_comes_back), cmocka_unit_test(halfway_values_go_to_the_even_code),
-        cmocka_unit_test(beyond_the_largest_code),                 cmocka_unit_test(nan_stays_nan),
-        cmocka_unit_test(e8m0_is_a_power_of_two),                  cmocka_unit_test(quantising_a_row_again_keeps_its_values),
+        cmocka_unit_test(every_code_has_its_value_and_comes_back),
+        cmocka_unit_test(halfway_values_go_to_the_even_code),
+        cmocka_unit_test(beyond_the_largest_code),
+        cmocka_unit_test(nan_stays_nan),
+        cmocka_unit_test(e8m0_is_a_power_of_two),
+        cmocka_unit_test(quantising_a_row_again_keeps_its_values),
         cmocka_unit_test(quantiser_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,9 @@ static void exact_values_at_every_depth(void **state)
     /* Stage scales of the root mean square rule: 0x395E, 0x34EF, 0x2C92. */
     static const double s1 = 0.67089843750, s2 = 0.308349609375, s3 = 0.0714111328125;
     const float want[3][2] = {
-        { (float)s1, (float)-s1 }, { (float)(s1 + s2), (float)(-s1 + s2) }, { (float)(s1 + s2 - s3), (float)(-s1 + s2 + s3) },
+        { (float)s1, (float)-s1 },
+        { (float)(s1 + s2), (float)(-s1 + s2) },
+        { (float)(s1 + s2 - s3), (float)(-s1 + s2 + s3) },
     };
     grq_codes *const codes = encode_toy("integer-rms");
     for (uint32_t depth = 1; depth <= 3; depth++) {
@@ -45,7 +47,8 @@ static void exact_values_at_every_depth(void **state)
         grq_codes_decode(codes, 0, depth, y);
         for (int i = 0; i < 2; i++)
             if (y[i] != want[depth - 1][i])
-                fail_msg("depth %u, value %d: %.9g instead of %.9g", depth, i, (double)y[i], (double)want[depth - 1][i]);
+                fail_msg("depth %u, value %d: %.9g instead of %.9g", depth, i, (double)y[i],
+                         (double)want[depth - 1][i]);
     }
     grq_codes_close(codes);
 }
