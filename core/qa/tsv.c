@@ -19,6 +19,14 @@ grq_status tsv_start(const char *path, char *text, size_t n, tsv_reader *out, gr
     return GRQ_OK;
 }
 
+/* Bytes of the line end at r->at: 1 for LF, 2 for CRLF, 0 for anything else. */
+static size_t line_end(const tsv_reader *r)
+{
+    if (r->at == r->end) return 0;
+    if (*r->at == '\n') return 1;
+    return *r->at == '\r' && r->at + 1 < r->end && r->at[1] == '\n' ? 2 : 0;
+}
+
 /* A field that starts with a quote: "" is a quote, everything else up to the closing quote is itself. */
 static grq_status quoted_field(tsv_reader *r, const tsv_record *record, char **field, grq_error *err)
 {
@@ -36,52 +44,50 @@ static grq_status quoted_field(tsv_reader *r, const tsv_record *record, char **f
         return grq_fail(err, GRQ_E_DATA, "%s: line %zu, column %zu: a quoted field has no end", r->path, record->line,
                         record->n_fields + 1);
     r->at++;
-    if (r->at < r->end && *r->at != '\t' && *r->at != '\n' && *r->at != '\r')
+    if (r->at < r->end && *r->at != '\t' && line_end(r) == 0)
         return grq_fail(err, GRQ_E_DATA, "%s: line %zu, column %zu: text follows a closing quote", r->path, r->line,
                         record->n_fields + 1);
     *to = '\0';
     return GRQ_OK;
 }
 
-/* At the end of a field: what ends it is overwritten, so it is looked at first. Returns the character, 0 at the end. */
-static char end_field(tsv_reader *r)
+static grq_status plain_field(tsv_reader *r, const tsv_record *record, char **field, grq_error *err)
 {
-    if (r->at == r->end) return '\0';
-    char mark = *r->at;
-    if (mark == '\r' && r->at + 1 < r->end && r->at[1] == '\n') {
-        *r->at++ = '\0';
-        mark = '\n';
-    }
-    *r->at++ = '\0';
-    return mark;
+    *field = r->at;
+    while (r->at < r->end && *r->at != '\t' && *r->at != '\n' && *r->at != '\r') r->at++;
+    if (r->at < r->end && *r->at == '\r' && line_end(r) == 0)
+        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, column %zu: a carriage return without a line feed", r->path,
+                        r->line, record->n_fields + 1);
+    return GRQ_OK;
+}
+
+/* Ends a field in place: a NUL over the tab or line end behind it. Whether it was a tab: then another field follows. */
+static bool end_field(tsv_reader *r)
+{
+    const bool tab = r->at < r->end && *r->at == '\t';
+    const size_t n = tab ? 1 : line_end(r);
+    if (n) *r->at = '\0'; /* else the end of the text, where a NUL stands already */
+    r->at += n;
+    r->line += n && !tab;
+    return tab;
 }
 
 grq_status tsv_next(tsv_reader *r, tsv_record *out, bool *more, grq_error *err)
 {
-    while (r->at < r->end && (*r->at == '\n' || (*r->at == '\r' && r->at + 1 < r->end && r->at[1] == '\n'))) {
-        r->line += *r->at == '\n';
-        r->at++;
-    }
+    for (size_t n; (n = line_end(r)) > 0; r->line++) r->at += n;
     *more = r->at < r->end;
     out->n_fields = 0;
     out->line = r->line;
     if (!*more) return GRQ_OK;
-    for (;;) {
+    do {
         if (out->n_fields == TSV_MAX_FIELDS)
             return grq_fail(err, GRQ_E_DATA, "%s: line %zu has more than %d columns", r->path, out->line,
                             TSV_MAX_FIELDS);
         char **field = &out->fields[out->n_fields];
-        if (r->at < r->end && *r->at == '"') {
-            const grq_status st = quoted_field(r, out, field, err);
-            if (st != GRQ_OK) return st;
-        } else {
-            *field = r->at;
-            while (r->at < r->end && *r->at != '\t' && *r->at != '\n') r->at++;
-            if (r->at < r->end && *r->at == '\n' && r->at > *field && r->at[-1] == '\r') r->at--; /* CRLF */
-        }
+        const bool quoted = r->at < r->end && *r->at == '"';
+        const grq_status st = quoted ? quoted_field(r, out, field, err) : plain_field(r, out, field, err);
+        if (st != GRQ_OK) return st;
         out->n_fields++;
-        const char mark = end_field(r);
-        if (mark == '\n') r->line++;
-        if (mark != '\t') return GRQ_OK;
-    }
+    } while (end_field(r));
+    return GRQ_OK;
 }

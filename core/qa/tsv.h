@@ -25,7 +25,8 @@ typedef struct {
  * caller's. */
 grq_status tsv_start(const char *path, char *text, size_t n, tsv_reader *out, grq_error *err);
 /* The next record; *more is false at the end. Lines end with LF or CRLF; empty lines are skipped. An unfinished quote,
- * text after a closing quote or too many fields are errors with file, line and column. */
+ * text after a closing quote, a lone carriage return outside quotes or too many fields are errors with file, line and
+ * column. */
 grq_status tsv_next(tsv_reader *r, tsv_record *out, bool *more, grq_error *err);
 
 #endif
