@@ -86,65 +86,85 @@ static grq_status score_items(score_state *s, const score_options *o, grq_error 
     return st == GRQ_OK ? check_ids(s, o, err) : st;
 }
 
-static int by_value(const void *a, const void *b)
+/* n, correct, accuracy and its interval, into the open object. */
+static void put_share(tool_context *tool, uint64_t n, uint64_t n_correct)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
+    const grq_interval wilson = grq_wilson(n_correct, n);
+    grq_json_put_u64(tool->result, "n", n);
+    grq_json_put_u64(tool->result, "correct", n_correct);
+    grq_json_put_f64(tool->result, "accuracy", n ? (double)n_correct / (double)n : NAN);
+    grq_json_put_f64(tool->result, "low", wilson.low);
+    grq_json_put_f64(tool->result, "high", wilson.high);
 }
 
-/* Quartiles of popularity over the scored facts whose popularity is known, coldest first; equal ones are kept together.
- */
-static grq_status put_quartiles(tool_context *tool, const score_state *s, grq_error *err)
+/* Quartiles of popularity over the scored facts whose popularity is known, coldest first. */
+static void put_quartiles(tool_context *tool, const score_state *s, const uint32_t *quartile, const double *cuts)
 {
-    const size_t n = grq_facts_count(s->facts);
-    double *sorted = malloc((n + 1) * sizeof *sorted);
-    uint64_t count[4] = { 0 }, right[4] = { 0 };
-    size_t known = 0;
-    if (!sorted) return grq_fail(err, GRQ_E_NOMEM, "no memory for popularity quartiles");
-    for (size_t i = 0; i < n; i++)
-        if (s->scored[i] && !isnan(grq_facts_at(s->facts, i)->popularity))
-            sorted[known++] = grq_facts_at(s->facts, i)->popularity;
-    qsort(sorted, known, sizeof *sorted, by_value);
-    for (size_t i = 0; i < n; i++) {
-        const double popularity = grq_facts_at(s->facts, i)->popularity;
-        if (!s->scored[i] || isnan(popularity)) continue;
-        size_t q = 0;
-        for (size_t k = 1; k < 4; k++) q += popularity >= sorted[k * known / 4];
-        count[q]++;
-        right[q] += s->correct[i];
+    uint64_t count[GRQ_N_QUARTILES] = { 0 }, right[GRQ_N_QUARTILES] = { 0 };
+    for (size_t i = 0; i < grq_facts_count(s->facts); i++) {
+        if (quartile[i] == GRQ_N_QUARTILES) continue;
+        count[quartile[i]]++;
+        right[quartile[i]] += s->correct[i];
     }
     grq_json_begin_array(tool->result, "by_popularity");
-    for (size_t q = 0; q < 4; q++) {
+    for (size_t q = 0; q < GRQ_N_QUARTILES; q++) {
         grq_json_begin_object(tool->result, NULL);
-        grq_json_put_u64(tool->result, "n", count[q]);
-        grq_json_put_f64(tool->result, "accuracy", count[q] ? (double)right[q] / (double)count[q] : NAN);
+        put_share(tool, count[q], right[q]);
+        grq_json_put_f64(tool->result, "up_to", q < GRQ_N_QUARTILES - 1 ? cuts[q] : NAN);
         grq_json_end_object(tool->result);
         if (!tool->json && count[q])
             printf("  popularity quartile %zu: %" PRIu64 " items, %.2f %%\n", q + 1, count[q],
                    100.0 * (double)right[q] / (double)count[q]);
     }
     grq_json_end_array(tool->result);
-    free(sorted);
-    return GRQ_OK;
+}
+
+/* The long tail, as Self-RAG and its successors select it. */
+static void put_tail(tool_context *tool, const score_state *s)
+{
+    uint64_t n = 0, right = 0;
+    for (size_t i = 0; i < grq_facts_count(s->facts); i++) {
+        if (!s->scored[i] || !(grq_facts_at(s->facts, i)->popularity < 100)) continue;
+        n++;
+        right += s->correct[i];
+    }
+    grq_json_begin_object(tool->result, "below_100");
+    put_share(tool, n, right);
+    grq_json_end_object(tool->result);
+    if (!tool->json && n)
+        printf("  s_pop below 100: %" PRIu64 " items, %.2f %%\n", n, 100.0 * (double)right / (double)n);
+}
+
+static grq_status put_popularity(tool_context *tool, const score_state *s, grq_error *err)
+{
+    const size_t n = grq_facts_count(s->facts);
+    double *popularity = malloc((n + 1) * sizeof *popularity), cuts[GRQ_N_QUARTILES - 1];
+    uint32_t *quartile = malloc((n + 1) * sizeof *quartile);
+    grq_status st = popularity && quartile ? GRQ_OK : grq_fail(err, GRQ_E_NOMEM, "no memory for popularity quartiles");
+    for (size_t i = 0; st == GRQ_OK && i < n; i++)
+        popularity[i] = s->scored[i] ? grq_facts_at(s->facts, i)->popularity : NAN;
+    if (st == GRQ_OK) st = grq_popularity_quartiles(popularity, n, quartile, cuts, err);
+    if (st == GRQ_OK) {
+        put_quartiles(tool, s, quartile, cuts);
+        put_tail(tool, s);
+    }
+    free(popularity);
+    free(quartile);
+    return st;
 }
 
 static grq_status put_score(tool_context *tool, const score_state *s, const score_options *o, grq_error *err)
 {
     const grq_interval wilson = grq_wilson(s->n_correct, s->n);
-    const double accuracy = s->n ? (double)s->n_correct / (double)s->n : NAN;
     grq_json_put_string(tool->result, "suite", o->suite);
-    grq_json_put_u64(tool->result, "n", s->n);
-    grq_json_put_u64(tool->result, "correct", s->n_correct);
-    grq_json_put_f64(tool->result, "accuracy", accuracy);
     grq_json_put_string(tool->result, "rule", s->rule->name);
-    grq_json_put_f64(tool->result, "low", wilson.low);
-    grq_json_put_f64(tool->result, "high", wilson.high);
+    put_share(tool, s->n, s->n_correct);
     grq_json_put_u64(tool->result, "empty", s->n_empty);
     if (!tool->json)
         printf("%s, rule %s: %" PRIu64 " of %" PRIu64 " right, %.2f %% [%.2f, %.2f]; %" PRIu64 " empty outputs\n",
-               o->suite, s->rule->name, s->n_correct, s->n, 100 * accuracy, 100 * wilson.low, 100 * wilson.high,
-               s->n_empty);
-    return put_quartiles(tool, s, err);
+               o->suite, s->rule->name, s->n_correct, s->n, 100 * (double)s->n_correct / (double)s->n, 100 * wilson.low,
+               100 * wilson.high, s->n_empty);
+    return put_popularity(tool, s, err);
 }
 
 grq_status cmd_score(tool_context *tool, int argc, char **argv, grq_error *err)

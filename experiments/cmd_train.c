@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "gaterq/blas.h"
 #include "gaterq/file.h"
 #include "gaterq/train.h"
 #include "gaterq/world.h"
@@ -76,13 +77,14 @@ static grq_status train(tool_context *tool, const train_options *o, const char *
     }
     if (st == GRQ_OK)
         st = grq_world_corpus(world, config.n_tokens + 1, seed_of_training_text(tool->seed), text, NULL, NULL, err);
+    if (st == GRQ_OK) st = grq_blas_init(err); /* for its description; every user of it initialises it again */
     if (st == GRQ_OK) {
         const uint64_t n_tables = grq_model_n_parameters(model, 1), n_all = grq_model_n_parameters(model, 0);
         fprintf(stderr,
                 "training %" PRIu64 " backbone and %" PRIu64
-                " table parameters on %.3g tokens, gate cost %g, %u thread%s\n",
+                " table parameters on %.3g tokens, gate cost %g, %u thread%s; %s\n",
                 n_all - n_tables, n_tables, (double)config.n_tokens, config.gate_cost, tool->n_threads,
-                tool->n_threads == 1 ? "" : "s");
+                tool->n_threads == 1 ? "" : "s", grq_blas_description());
         st = grq_train(model, &config, text, tool->seed, tool->n_threads, checkpoint, CHECKPOINT_SECONDS,
                        &tool->progress, &result, err);
         if (st == GRQ_E_INTERRUPTED) grq_fail_prefix(err, st, "continue with --resume (checkpoint %s)", checkpoint);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "terminal.h"
@@ -82,8 +83,19 @@ static int run_command(const tool_entry *entry, int argc, char **argv)
     return grq_status_exit_code(st);
 }
 
+/* libgomp's threads spin while they wait for each other. On a machine with other work that costs half of the training
+ * rate (measured: 12,200 against 18,400 tokens/s on two busy cores; docs/decisions.md). Its policy is read when the
+ * library is loaded, so the program starts itself once more with the policy set. A policy in the environment is left
+ * alone. */
+static void start_with_passive_waiting(char **argv)
+{
+    if (getenv("OMP_WAIT_POLICY") || setenv("OMP_WAIT_POLICY", "passive", 1) != 0) return;
+    execv("/proc/self/exe", argv); /* returns only when it cannot; then the threads spin */
+}
+
 int main(int argc, char **argv)
 {
+    start_with_passive_waiting(argv);
     if (argc < 2) {
         print_usage(stderr);
         return 2;

@@ -1,6 +1,5 @@
 #include "gaterq/facts.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -8,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "gaterq/file.h"
 #include "gaterq/json.h"
 #include "qa/tsv.h"
@@ -65,25 +65,34 @@ static grq_status read_header(const char *path, const tsv_record *header, int pl
             place[c] = (int)i;
         }
     }
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+    char missing[128] = "";
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        const size_t used = strlen(missing);
         if (place[needed[i]] < 0)
-            return grq_fail(err, GRQ_E_DATA,
-                            "%s: the header has no column \"%s\"; expected PopQA's columns (id, subj, prop, obj, ... "
-                            "s_pop, o_pop, question, possible_answers), separated by tabs",
-                            path, columns[needed[i]]);
-    return GRQ_OK;
+            snprintf(missing + used, sizeof missing - used, "%s\"%s\"", used ? ", " : "", columns[needed[i]]);
+    }
+    if (!*missing) return GRQ_OK;
+    return grq_fail(err, GRQ_E_DATA,
+                    "%s: the header has no column %s; expected PopQA's columns (id, subj, prop, obj, ... s_pop, o_pop, "
+                    "question, possible_answers), separated by tabs",
+                    path, missing);
 }
 
 /* ---- rows ---- */
 
+static bool is_blank(const char *text)
+{
+    return !text[strspn(text, " ")];
+}
+
+/* Decimal only: strtod alone would take hexadecimal, "inf" and leading white space of any kind. */
 static grq_status read_popularity(const char *path, size_t line, const char *text, double *out, grq_error *err)
 {
     char *end;
     *out = NAN;
-    if (!text[strspn(text, " ")]) return GRQ_OK;
-    errno = 0;
+    if (is_blank(text)) return GRQ_OK;
     *out = strtod(text, &end);
-    if (end == text || end[strspn(end, " ")] || errno || !isfinite(*out) || *out < 0)
+    if (text[strspn(text, " +-.0123456789eE")] || end == text || !is_blank(end) || !isfinite(*out) || *out < 0)
         return grq_fail(err, GRQ_E_DATA, "%s: line %zu, column s_pop: \"%.60s\" is not a page-view count", path, line,
                         text);
     return GRQ_OK;
@@ -115,12 +124,12 @@ static grq_status read_answers(grq_facts *f, size_t line, const char *text, grq_
     return st;
 }
 
-static grq_status add_row(grq_facts *f, const tsv_record *record, const int place[N_COLUMNS], grq_error *err)
+static grq_status add_row(grq_facts *f, const tsv_record *record, const int place[N_COLUMNS], size_t n_columns,
+                          grq_error *err)
 {
-    for (int c = 0; c < N_COLUMNS; c++)
-        if (place[c] >= (int)record->n_fields)
-            return grq_fail(err, GRQ_E_DATA, "%s: line %zu has %zu columns; \"%s\" is column %d", f->path, record->line,
-                            record->n_fields, columns[c], place[c] + 1);
+    if (record->n_fields != n_columns)
+        return grq_fail(err, GRQ_E_DATA, "%s: line %zu has %zu columns; the header has %zu", f->path, record->line,
+                        record->n_fields, n_columns);
     if (f->n == f->room) {
         const size_t room = f->room ? 2 * f->room : 1024;
         grq_fact *facts = realloc(f->facts, room * sizeof *facts);
@@ -135,7 +144,7 @@ static grq_status add_row(grq_facts *f, const tsv_record *record, const int plac
                         .relation = record->fields[place[RELATION]],
                         .object = record->fields[place[OBJECT]],
                         .question = record->fields[place[QUESTION]] };
-    if (!*fact->id) {
+    if (is_blank(fact->id)) {
         char *made = NULL;
         if (asprintf(&made, "%zu", f->n) < 0) made = NULL;
         if (!own(f, made)) return no_memory(f->path, err);
@@ -163,26 +172,52 @@ static bool is_made(const grq_facts *f, const grq_fact *fact)
     return fact->id < f->text || fact->id >= f->text + f->n_bytes;
 }
 
-/* No two facts may share an id. A row number that stands in for a blank id can equal another row's official id: it then
- * becomes "row<number>". */
+static const grq_fact *find_id(const grq_fact *const *sorted, size_t n, const char *id)
+{
+    size_t low = 0, high = n; /* the first fact whose id is not below `id` */
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (strcmp(sorted[middle]->id, id) < 0) low = middle + 1;
+        else high = middle;
+    }
+    return low < n && !strcmp(sorted[low]->id, id) ? sorted[low] : NULL;
+}
+
+/* A row number stands in for a blank id. Where it is another row's official id, "row<number>" does. */
+static grq_status settle_made_id(grq_facts *f, grq_fact *fact, const grq_fact *const *official, size_t n,
+                                 grq_error *err)
+{
+    char *id = NULL;
+    if (!find_id(official, n, fact->id)) return GRQ_OK;
+    if (asprintf(&id, "row%" PRIu64, fact->row) < 0) id = NULL;
+    if (!own(f, id)) return no_memory(f->path, err);
+    if (find_id(official, n, id))
+        return grq_fail(err, GRQ_E_DATA,
+                        "%s: row %" PRIu64
+                        " has a blank id, and both that could stand in for it, \"%s\" and \"%s\", are "
+                        "ids of other rows; give it one",
+                        f->path, fact->row, fact->id, id);
+    fact->id = id;
+    return GRQ_OK;
+}
+
+/* No two facts may share an id. */
 static grq_status settle_ids(grq_facts *f, grq_error *err)
 {
-    grq_fact **sorted = malloc((f->n + 1) * sizeof *sorted);
-    if (!sorted) return no_memory(f->path, err);
-    for (size_t i = 0; i < f->n; i++) sorted[i] = &f->facts[i];
-    qsort(sorted, f->n, sizeof *sorted, by_id);
+    const grq_fact **official = malloc((f->n + 1) * sizeof *official);
+    if (!official) return no_memory(f->path, err);
     grq_status st = GRQ_OK;
-    for (size_t i = 1; st == GRQ_OK && i < f->n; i++) {
-        if (strcmp(sorted[i]->id, sorted[i - 1]->id)) continue;
-        grq_fact *made = is_made(f, sorted[i]) ? sorted[i] : is_made(f, sorted[i - 1]) ? sorted[i - 1] : NULL;
-        char *id = NULL;
-        if (!made)
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++)
+        if (!is_made(f, &f->facts[i])) official[n++] = &f->facts[i];
+    qsort(official, n, sizeof *official, by_id);
+    for (size_t i = 1; st == GRQ_OK && i < n; i++)
+        if (!strcmp(official[i]->id, official[i - 1]->id))
             st = grq_fail(err, GRQ_E_DATA, "%s: rows %" PRIu64 " and %" PRIu64 " have the same id \"%s\"", f->path,
-                          sorted[i - 1]->row, sorted[i]->row, sorted[i]->id);
-        else if (asprintf(&id, "row%" PRIu64, made->row) < 0 || !own(f, id)) st = no_memory(f->path, err);
-        else made->id = id;
-    }
-    free(sorted);
+                          official[i - 1]->row, official[i]->row, official[i]->id);
+    for (size_t i = 0; st == GRQ_OK && i < f->n; i++)
+        if (is_made(f, &f->facts[i])) st = settle_made_id(f, &f->facts[i], official, n, err);
+    free(official);
     return st;
 }
 
@@ -191,17 +226,18 @@ static grq_status settle_ids(grq_facts *f, grq_error *err)
 static grq_status read_rows(grq_facts *f, grq_error *err)
 {
     tsv_reader reader;
-    tsv_record record;
+    tsv_record record = { 0 };
     int place[N_COLUMNS];
     bool more = false;
     grq_status st = tsv_start(f->path, f->text, f->n_bytes, &reader, err);
     if (st == GRQ_OK) st = tsv_next(&reader, &record, &more, err);
     if (st == GRQ_OK && !more) st = grq_fail(err, GRQ_E_DATA, "%s: the file is empty", f->path);
     if (st == GRQ_OK) st = read_header(f->path, &record, place, err);
+    const size_t n_columns = record.n_fields;
     while (st == GRQ_OK) {
         st = tsv_next(&reader, &record, &more, err);
         if (st != GRQ_OK || !more) break;
-        st = add_row(f, &record, place, err);
+        st = add_row(f, &record, place, n_columns, err);
     }
     if (st == GRQ_OK && f->n == 0) st = grq_fail(err, GRQ_E_DATA, "%s: there is a header but no row", f->path);
     return st == GRQ_OK ? settle_ids(f, err) : st;
@@ -276,6 +312,29 @@ static grq_status put_answers(FILE *to, const grq_fact *fact, grq_error *err)
     return st;
 }
 
+/* What grq_facts_open would refuse, or read as something else, is not written. */
+static grq_status check_fact(const char *path, size_t index, const grq_fact *fact, grq_error *err)
+{
+    const struct {
+        const char *column, *text;
+    } fields[] = { { columns[ID], fact->id },
+                   { columns[SUBJECT], fact->subject },
+                   { columns[RELATION], fact->relation },
+                   { columns[OBJECT], fact->object },
+                   { columns[QUESTION], fact->question } };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (!fields[i].text || !grq_utf8_valid(fields[i].text))
+            return grq_fail(err, GRQ_E_DATA, "%s: fact %zu, %s: not valid UTF-8", path, index, fields[i].column);
+    for (size_t i = 0; i < fact->n_accepted; i++)
+        if (!grq_utf8_valid(fact->accepted[i]))
+            return grq_fail(err, GRQ_E_DATA, "%s: fact %zu, answer %zu: not valid UTF-8", path, index, i);
+    if (!*fact->question) return grq_fail(err, GRQ_E_DATA, "%s: fact %zu has no question", path, index);
+    if (isinf(fact->popularity) || fact->popularity < 0)
+        return grq_fail(err, GRQ_E_DATA, "%s: fact %zu, s_pop: %g is not a page-view count", path, index,
+                        fact->popularity);
+    return GRQ_OK;
+}
+
 static grq_status put_fact(FILE *to, const grq_fact *fact, grq_error *err)
 {
     grq_status st = GRQ_OK;
@@ -306,7 +365,10 @@ grq_status grq_facts_write(const char *path, const grq_fact *facts, size_t n_fac
     FILE *to = grq_outfile_stream(file);
     for (int c = 0; c < N_COLUMNS; c++) fprintf(to, "%s%s", c ? "\t" : "", columns[c]);
     fputc('\n', to);
-    for (size_t i = 0; st == GRQ_OK && i < n_facts; i++) st = put_fact(to, &facts[i], err);
+    for (size_t i = 0; st == GRQ_OK && i < n_facts; i++) {
+        st = check_fact(path, i, &facts[i], err);
+        if (st == GRQ_OK) st = put_fact(to, &facts[i], err);
+    }
     if (st == GRQ_OK) return grq_outfile_commit(file, err);
     grq_outfile_discard(file);
     return st;

@@ -12,11 +12,11 @@
 #include "gaterq/status.h"
 
 typedef struct {
-    const char *id;          /* the official id; where the column is blank the 0-based row number, or
-                                "row<number>" if that is another row's official id */
-    uint64_t row;            /* 0-based data row in the file */
+    const char *id; /* the official id; where the column is blank the 0-based row number, or
+                       "row<number>" if that is another row's official id */
+    uint64_t row;   /* 0-based data row in the file */
     const char *subject, *relation, *object, *question;
-    double popularity;       /* s_pop; NaN where blank */
+    double popularity; /* s_pop; NaN where blank */
     size_t n_accepted;
     const char *const *accepted; /* possible_answers, empty strings removed */
 } grq_fact;
@@ -30,7 +30,16 @@ size_t grq_facts_count(const grq_facts *facts);
 const grq_fact *grq_facts_at(const grq_facts *facts, size_t index);
 const char *grq_facts_path(const grq_facts *facts);
 
-/* Writes facts in the same layout (columns without a value stay blank), complete or not at all. */
+/* Writes facts in the same layout (columns without a value stay blank), complete or not at all. What _open would refuse
+ * (broken UTF-8, no question, a negative s_pop) is refused. */
 grq_status grq_facts_write(const char *path, const grq_fact *facts, size_t n_facts, grq_error *err);
+
+enum { GRQ_N_QUARTILES = 4 };
+/* The quartile of each popularity, 0 coldest .. 3 hottest; GRQ_N_QUARTILES where it is NaN. Cut points are the 25, 50
+ * and 75 % quantiles of the known ones, interpolated linearly; a value at a cut point lies below it, so that equal
+ * values are never parted and bins may differ in size. quartile (n); cuts (3), NaN when nothing is known, may be NULL.
+ * Source: specs/evaluation-protocols.md section 2. */
+grq_status grq_popularity_quartiles(const double *popularity, size_t n, uint32_t *quartile, double *cuts,
+                                    grq_error *err);
 
 #endif
