@@ -22,7 +22,7 @@ static double now(void)
 
 size_t lm_part_of_shard(const grq_train_config *config)
 {
-    enum { PART_TOKENS = 192 }; /* measured best of 64 to 1536 for the recipe's model: docs/decisions.md */
+    enum { PART_TOKENS = 192 }; /* measured best of 64 to 384 for the recipe's model: docs/decisions.md */
     const size_t shard = config->batch / config->n_shards;
     size_t part = 1;
     for (size_t k = 1; k <= shard; k++)

@@ -40,6 +40,28 @@ static void popqa_cases_pass(void **state)
     grq_json_close(golden);
 }
 
+/* The cut, through the metric: what the cut keeps is found, and with an empty cut nothing is. */
+static void popqa_cuts_pass(void **state)
+{
+    (void)state;
+    grq_json *golden = test_golden("answer_matching.json");
+    grq_json_node *cases = test_walk(grq_json_root(golden), "extraction");
+    size_t n_cases = 0;
+    for (size_t i = 0; i < grq_json_count(cases); i++) {
+        grq_json_node *c = grq_json_at(cases, i);
+        if (strcmp(test_string(test_walk(c, "rule")), "popqa_paper_first_line")) continue;
+        const char *const input = test_string(test_walk(c, "input")), *kept = test_string(test_walk(c, "expected"));
+        const char *const beyond[] = { "Q", "x" }, *const any[] = { "politician" };
+        if (*kept && (!matches("popqa_contains", input, &kept, 1) || matches("popqa_contains", input, beyond, 2)))
+            fail_msg("case %s: the cut is not \"%s\"", test_string(test_walk(c, "id")), kept);
+        if (!*kept && matches("popqa_contains", input, any, 1))
+            fail_msg("case %s: the cut is not empty", test_string(test_walk(c, "id")));
+        n_cases++;
+    }
+    assert_int_equal(n_cases, 5);
+    grq_json_close(golden);
+}
+
 static void cases_of_letters_follow_python(void **state)
 {
     (void)state;
@@ -55,7 +77,20 @@ static void cases_of_letters_follow_python(void **state)
           "A",
           "\xC3\x9F"
           "a",
-          "Ssa" }, /* sharp s */
+          "Ssa" },                    /* sharp s */
+        { "Σ.", "σ.", "Σ." },         /* no letter before: not final */
+        { "aΣ'b", "aσ'b", "Aσ'b" },   /* an apostrophe does not end a word */
+        { "aΣ-b", "aς-b", "Aς-b" },   /* a hyphen does */
+        { "aΣⅧ", "aσⅷ", "Aσⅷ" },      /* a Roman numeral is cased */
+        { "ﬁN", "ﬁn", "Fin" },        /* ligature */
+        { "ᾳΩ", "ᾳω", "ᾼω" },         /* title case of its own */
+        { "ᾲ", "ᾲ", "\u1FBA\u0345" }, /* title case of two characters */
+        { "ǆ", "ǆ", "ǅ" },            /* neither upper nor lower */
+        { "\xFFA",
+          "\xFF"
+          "a",
+          "\xFF"
+          "a" }, /* a broken byte passes */
         { "", "", "" },
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -87,6 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(popqa_cases_pass),
+        cmocka_unit_test(popqa_cuts_pass),
         cmocka_unit_test(cases_of_letters_follow_python),
         cmocka_unit_test(exact_is_exact),
     };

@@ -49,6 +49,12 @@ static void blank_ids_become_row_numbers(void **state)
     assert_string_equal(grq_facts_at(facts, 1)->id, "row1"); /* "1" is another row's official id */
     assert_string_equal(grq_facts_at(facts, 2)->id, "2");
     grq_facts_close(facts);
+    facts = open_text(HEADER "  \ta\tr\tx\t1\tq1\t[]\n"); /* spaces are blank too */
+    assert_string_equal(grq_facts_at(facts, 0)->id, "0");
+    grq_facts_close(facts);
+    refuse(HEADER "1\ta\tr\tx\t1\tq\t[]\n\tb\tr\tx\t1\tq\t[]\nrow1\tc\tr\tx\t1\tq\t[]\n",
+           "row 1 has a blank id, and both that could stand in for it");
+    refuse(HEADER "0\ta\tr\tx\t1\tq\t[]\n0\tb\tr\tx\t1\tq\t[]\n", "rows 0 and 1 have the same id \"0\"");
 }
 
 static void broken_files_are_refused_with_their_place(void **state)
@@ -56,15 +62,23 @@ static void broken_files_are_refused_with_their_place(void **state)
     (void)state;
     refuse("", "empty");
     refuse(HEADER, "no row");
-    refuse("id\tsubj\n1\ta\n", "no column \"prop\"");
+    refuse("id\tsubj\tobj\n1\ta\tx\n", "no column \"prop\", \"s_pop\", \"question\", \"possible_answers\"");
     refuse("id\tid\tsubj\tprop\tobj\ts_pop\tquestion\tpossible_answers\n", "twice");
     refuse(HEADER "1\ta\tr\tx\tmany\tq\t[]\n", "line 2, column s_pop");
     refuse(HEADER "1\ta\tr\tx\t-3\tq\t[]\n", "line 2, column s_pop");
+    refuse(HEADER "1\ta\tr\tx\t0x10\tq\t[]\n", "\"0x10\" is not a page-view count");
+    refuse(HEADER "1\ta\tr\tx\tinf\tq\t[]\n", "line 2, column s_pop");
+    refuse(HEADER "1\ta\tr\tx\t1e999\tq\t[]\n", "line 2, column s_pop");
+    refuse(HEADER "1\ta\tr\tx\t\"\t5\"\tq\t[]\n", "line 2, column s_pop");
     refuse(HEADER "1\ta\tr\tx\t1\tq\t[\n", "line 2, column possible_answers");
     refuse(HEADER "1\ta\tr\tx\t1\tq\t[1]\n", "possible_answers");
     refuse(HEADER "1\ta\tr\tx\t1\tq\t{}\n", "not a list");
     refuse(HEADER "1\ta\tr\tx\t1\t\t[]\n", "line 2 has no question");
-    refuse(HEADER "1\ta\tr\n", "line 2 has 3 columns");
+    refuse(HEADER "1\ta\tr\n", "line 2 has 3 columns; the header has 7");
+    refuse(HEADER "1\ta\tr\tx\t1\tq\t[]\textra\n", "line 2 has 8 columns; the header has 7");
+    refuse(HEADER "1\ta\tr\tx\t1\tq\t[]\r", "line 2, column 7: a carriage return without a line feed");
+    refuse(HEADER "1\ta\tr\tx\t1\tq\t\"[]\"\rjunk\n", "follows a closing quote");
+    refuse(HEADER "1\ta\tr\tx\t1\tq\t\"[\"\"\\ud83c\"\"]\"\n", "half of a surrogate pair");
     refuse(HEADER "1\t\"a\tr\tx\t1\tq\t[]\n", "has no end");
     refuse(HEADER "1\t\"a\"b\tr\tx\t1\tq\t[]\n", "follows a closing quote");
     refuse(HEADER "1\ta\tr\tx\t1\tq\t[]\n1\tb\tr\tx\t1\tq\t[]\n", "same id \"1\"");
@@ -131,6 +145,59 @@ static void written_facts_read_back_equal(void **state)
     grq_facts_close(back);
 }
 
+static void surrogate_pairs_and_raw_text_are_the_same(void **state)
+{
+    (void)state;
+    grq_facts *facts = open_text(HEADER "1\ta\tr\tx\t1\tq\t\"[\"\"\\ud83c\\udde8\\ud83c\\uddfd\"\",\"\"🇨🇽\"\"]\"\n");
+    const grq_fact *fact = grq_facts_at(facts, 0);
+    assert_int_equal(fact->n_accepted, 2);
+    assert_string_equal(fact->accepted[0], "🇨🇽");
+    assert_string_equal(fact->accepted[1], "🇨🇽");
+    grq_facts_close(facts);
+}
+
+static void what_could_not_be_read_is_not_written(void **state)
+{
+    (void)state;
+    static const char *const broken[] = { "\xFF" };
+    const grq_fact sound = {
+        .id = "1", .subject = "s", .relation = "r", .object = "o", .question = "q", .popularity = 1
+    };
+    const char *const path = test_path("refused.tsv");
+    grq_error err;
+    grq_fact fact = sound;
+    fact.subject = "\xC3(";
+    assert_refused(grq_facts_write(path, &fact, 1, &err), GRQ_E_DATA, &err, "fact 0, subj: not valid UTF-8");
+    fact = sound;
+    fact.accepted = broken;
+    fact.n_accepted = 1;
+    assert_refused(grq_facts_write(path, &fact, 1, &err), GRQ_E_DATA, &err, "answer 0: not valid UTF-8");
+    fact = sound;
+    fact.question = "";
+    assert_refused(grq_facts_write(path, &fact, 1, &err), GRQ_E_DATA, &err, "no question");
+    fact = sound;
+    fact.popularity = -1;
+    assert_refused(grq_facts_write(path, &fact, 1, &err), GRQ_E_DATA, &err, "s_pop");
+    assert_int_equal(test_count_files("refused"), 0); /* nor anything left behind */
+}
+
+static void quartiles_keep_ties_together(void **state)
+{
+    (void)state;
+    const double popularity[] = { 5, NAN, 1, 5, 5, 5, 2, 5, 9 };  /* known: 1 2 5 5 5 5 5 9 */
+    static const uint32_t want[] = { 1, 4, 0, 1, 1, 1, 0, 1, 3 }; /* cut points 4.25, 5, 5 */
+    uint32_t quartile[ARRAY_LEN(popularity)];
+    double cuts[3];
+    grq_error err;
+    assert_ok(grq_popularity_quartiles(popularity, ARRAY_LEN(popularity), quartile, cuts, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) assert_int_equal(quartile[i], want[i]);
+    assert_true(cuts[0] == 4.25 && cuts[1] == 5 && cuts[2] == 5);
+    assert_ok(grq_popularity_quartiles(popularity + 1, 1, quartile, cuts, &err), &err);
+    assert_int_equal(quartile[0], GRQ_N_QUARTILES);
+    assert_true(isnan(cuts[0]) && isnan(cuts[2]));
+    assert_ok(grq_popularity_quartiles(NULL, 0, NULL, NULL, &err), &err);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +206,9 @@ int main(void)
         cmocka_unit_test(broken_files_are_refused_with_their_place),
         cmocka_unit_test(every_cut_of_a_file_is_read_or_refused),
         cmocka_unit_test(written_facts_read_back_equal),
+        cmocka_unit_test(surrogate_pairs_and_raw_text_are_the_same),
+        cmocka_unit_test(what_could_not_be_read_is_not_written),
+        cmocka_unit_test(quartiles_keep_ties_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

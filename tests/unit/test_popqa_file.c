@@ -49,7 +49,8 @@ static void quartiles_are_the_published_ones(void **state)
                     (const size_t[]){ 1115, 1102, 1107, 1108 });
 }
 
-/* How many rows the metric credits when every output is the same text, or the row's own question where `text` is NULL. */
+/* How many rows the metric credits when every output is the same text, or the row's own question where `text` is NULL.
+ */
 static size_t n_credited(const grq_facts *facts, const char *text)
 {
     grq_error err;

@@ -127,6 +127,8 @@ static void words_are_strict(void **state)
     assert_refused(grq_vocab_decode(vocab, (const int32_t[]){ 4 }, 1, &text, &err), GRQ_E_DATA, &err, "id 4");
     assert_refused(grq_vocab_new_words(twice, 3, &none, &err), GRQ_E_DATA, &err, "repeats");
     assert_refused(grq_vocab_new_words(spaced, 1, &none, &err), GRQ_E_USAGE, &err, "space");
+    assert_refused(grq_vocab_new_words((const char *const[]){ "<pad>" }, 1, &none, &err), GRQ_E_USAGE, &err, "padding");
+    assert_refused(grq_vocab_new_words((const char *const[]){ "\xFF" }, 1, &none, &err), GRQ_E_USAGE, &err, "UTF-8");
     grq_vocab_free(vocab);
 }
 
@@ -164,9 +166,11 @@ static void a_vocabulary_survives_json(void **state)
     grq_vocab_free(vocab);
     grq_vocab_free(back);
     static const char *const broken[] = {
-        "{\"kind\":\"bytes\",\"merges\":[\"1 300\"]}",       "{\"kind\":\"bytes\",\"merges\":[\"0 1\"]}",
-        "{\"kind\":\"bytes\",\"merges\":[\"1  x\"]}",        "{\"kind\":\"tokens\"}",
-        "{\"kind\":\"bytes\",\"merges\":[\"1 2\",\"1 2\"]}", "{\"kind\":\"words\",\"words\":[\"a\"],\"x\":1}"
+        "{\"kind\":\"bytes\",\"merges\":[\"1 300\"]}",   "{\"kind\":\"bytes\",\"merges\":[\"0 1\"]}",
+        "{\"kind\":\"bytes\",\"merges\":[\"1  x\"]}",    "{\"kind\":\"tokens\"}",
+        "{\"kind\":\"bytes\",\"merges\":[\" 1 2\"]}",    "{\"kind\":\"bytes\",\"merges\":[\"1 +2\"]}",
+        "{\"kind\":\"bytes\",\"merges\":[\"01 2\"]}",    "{\"kind\":\"bytes\",\"merges\":[\"1 2\",\"1 2\"]}",
+        "{\"kind\":\"words\",\"words\":[\"a\"],\"x\":1}"
     };
     for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
         grq_json *document;
@@ -174,6 +178,22 @@ static void a_vocabulary_survives_json(void **state)
         if (grq_vocab_read(grq_json_root(document), &back, &err) == GRQ_OK) fail_msg("accepted: %s", broken[i]);
         grq_json_close(document);
     }
+}
+
+/* Every merge doubles the one before: forty of them would ask for a terabyte. */
+static void doubling_merges_are_refused(void **state)
+{
+    (void)state;
+    char text[2048] = "{\"kind\":\"bytes\",\"merges\":[\"1 1\"";
+    grq_error err;
+    grq_json *document;
+    grq_vocab *vocab;
+    for (int id = 257; id < 297; id++) sprintf(text + strlen(text), ",\"%d %d\"", id, id);
+    strcat(text, "]}");
+    assert_ok(grq_json_parse("vocab", text, strlen(text), &document, &err), &err);
+    assert_refused(grq_vocab_read(grq_json_root(document), &vocab, &err), GRQ_E_DATA, &err, "would have 1024 bytes");
+    assert_null(vocab);
+    grq_json_close(document);
 }
 
 int main(void)
@@ -184,6 +204,7 @@ int main(void)
         cmocka_unit_test(learning_does_not_depend_on_order),
         cmocka_unit_test(words_are_strict),
         cmocka_unit_test(a_vocabulary_survives_json),
+        cmocka_unit_test(doubling_merges_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
