@@ -147,7 +147,7 @@ grq_status cmd_trace(tool_context *tool, int argc, char **argv, grq_error *err)
         .name = "trace",
         .usage = "--model M --codes DIR --counts S (--tokens N | --questions N) --out T.h5",
         .summary = "Write every look-up of a held-out text, or of questions with their answers, to HDF5.",
-        .details = "h5dump -H T.h5 explains every dataset.\n"
+        .details = "h5dump -A T.h5 explains every dataset.\n"
                    "Example: gaterq trace --model mini.safetensors --codes codes --counts counts.safetensors --tokens "
                    "76800 --out text.h5",
         .options = options,

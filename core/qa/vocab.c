@@ -55,8 +55,8 @@ grq_status vocab_add_bytes(grq_vocab *v, grq_error *err)
 grq_status vocab_add_merge(grq_vocab *v, int32_t left, int32_t right, grq_error *err)
 {
     const vocab_token *a = &v->tokens[left], *b = &v->tokens[right];
-    if (a->n_bytes + b->n_bytes >
-        PIECE_MAX_BYTES) /* no text has such a pair; a file that doubles could fill the memory */
+    /* No text has a longer token; a file whose merges keep doubling would fill the memory. */
+    if (a->n_bytes + b->n_bytes > PIECE_MAX_BYTES)
         return grq_fail(err, GRQ_E_DATA, "vocabulary entry %" PRIu32 " would have %zu bytes, more than %d", v->size,
                         a->n_bytes + b->n_bytes, PIECE_MAX_BYTES);
     char *joined = malloc(a->n_bytes + b->n_bytes + 1);
