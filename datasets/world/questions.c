@@ -4,32 +4,23 @@
 
 #include "world_internal.h"
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static int by_index(const void *a, const void *b)
 {
     const size_t x = *(const size_t *)a, y = *(const size_t *)b;
     return x < y ? -1 : x > y;
 }
 
-/* Cut points are the popularities at the quarters of the sorted list; a question at a cut point belongs to the hotter
- * bin, so that equal popularities are never parted. */
 static grq_status set_quartiles(grq_questions *q, grq_error *err)
 {
-    double *sorted = malloc((q->n + 1) * sizeof *sorted);
-    if (!sorted) return grq_fail(err, GRQ_E_NOMEM, "no memory for %zu questions", q->n);
-    for (size_t i = 0; i < q->n; i++) sorted[i] = q->items[i].popularity;
-    qsort(sorted, q->n, sizeof *sorted, by_value);
-    for (size_t i = 0; i < q->n; i++) {
-        q->items[i].quartile = 0;
-        for (size_t k = 1; k < 4; k++) q->items[i].quartile += q->items[i].popularity >= sorted[k * q->n / 4];
-    }
-    free(sorted);
-    return GRQ_OK;
+    double *popularity = malloc((q->n + 1) * sizeof *popularity);
+    uint32_t *quartile = malloc((q->n + 1) * sizeof *quartile);
+    grq_status st = popularity && quartile ? GRQ_OK : grq_fail(err, GRQ_E_NOMEM, "no memory for %zu questions", q->n);
+    for (size_t i = 0; st == GRQ_OK && i < q->n; i++) popularity[i] = q->items[i].popularity;
+    if (st == GRQ_OK) st = grq_popularity_quartiles(popularity, q->n, quartile, NULL, err);
+    for (size_t i = 0; st == GRQ_OK && i < q->n; i++) q->items[i].quartile = quartile[i];
+    free(popularity);
+    free(quartile);
+    return st;
 }
 
 /* Which facts are asked about, in fact order. */
