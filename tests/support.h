@@ -30,13 +30,14 @@
 #define ARRAY_LEN(array) (sizeof(array) / sizeof *(array))
 
 /* assert_ok(grq_something(..., &err), &err): prints the message when it fails. */
-#define assert_ok(call, err)                                                                                        \
-    do {                                                                                                            \
-        const grq_status assert_ok_status = (call);                                                                 \
-        if (assert_ok_status != GRQ_OK) fail_msg("%s: status %d: %s", #call, (int)assert_ok_status, (err)->message); \
+#define assert_ok(call, err)                                                                                           \
+    do {                                                                                                               \
+        const grq_status assert_ok_status = (call);                                                                    \
+        if (assert_ok_status != GRQ_OK) fail_msg("%s: status %d: %s", #call, (int)assert_ok_status, (err)->message);   \
     } while (0)
 
-/* assert_refused(grq_something(..., &err), GRQ_E_DATA, &err, "train.batch"): this status, and a message with this text. */
+/* assert_refused(grq_something(..., &err), GRQ_E_DATA, &err, "train.batch"): this status, and a message with this text.
+ */
 #define assert_refused(call, expected, err, text)                                                                      \
     do {                                                                                                               \
         const grq_status assert_refused_status = (call);                                                               \
@@ -196,7 +197,8 @@ static inline const char *test_data(const char *name)
     return access(path, R_OK) == 0 ? path : NULL;
 }
 
-/* The seed of a property test: $GATERQ_TEST_SEED, else from the clock. Printed once, so that a failure can be replayed. */
+/* The seed of a property test: $GATERQ_TEST_SEED, else from the clock. Printed once, so that a failure can be replayed.
+ */
 static inline uint64_t test_seed(void)
 {
     static uint64_t seed;

@@ -22,9 +22,9 @@ typedef struct {
 /* Sums over all layers; per sequence for the bootstrap. */
 typedef struct {
     uint32_t n_clusters;
-    uint32_t *cluster;                             /* (n_positions) */
-    double *total;                                 /* (n_clusters) weighted reduction */
-    double *captured[GRQ_N_ORDERINGS];             /* (n_clusters) of it, at the budget */
+    uint32_t *cluster;                 /* (n_positions) */
+    double *total;                     /* (n_clusters) weighted reduction */
+    double *captured[GRQ_N_ORDERINGS]; /* (n_clusters) of it, at the budget */
     double sum_total, sum_injected, curve[GRQ_CURVE_POINTS][GRQ_N_ORDERINGS];
     double weighted[GRQ_N_ORDERINGS], injected[GRQ_N_ORDERINGS], bound, bound_injected;
 } sums;
@@ -50,7 +50,8 @@ static grq_status fill_ranking(ranking *r, grq_error *err)
         }
         if (t == 0) r->tau[j] = layer->tau[i];
         if (layer->gate_energy[i] != r->gate_energy[t])
-            return grq_fail(err, GRQ_E_DATA, "layer %u: gate_energy of position %zu is %g in column 0 and %g in column %zu",
+            return grq_fail(err, GRQ_E_DATA,
+                            "layer %u: gate_energy of position %zu is %g in column 0 and %g in column %zu",
                             layer->layer, t, r->gate_energy[t], layer->gate_energy[i], j);
         if (layer->tau[i] != (float)r->tau[j])
             return grq_fail(err, GRQ_E_DATA, "layer %u: tau of column %zu is %g at position 0 and %g at position %zu",
@@ -63,7 +64,9 @@ static grq_status new_ranking(const grq_trace *trace, const grq_trace_layer *lay
 {
     const size_t n = trace->n_positions, n_lookups = n * layer->n_columns;
     *r = (ranking){
-        .layer = layer, .n_positions = n, .n_lookups = n_lookups,
+        .layer = layer,
+        .n_positions = n,
+        .n_lookups = n_lookups,
         .gate_energy = grq_stats_array(n, sizeof *r->gate_energy, "positions", err),
         .tau = grq_stats_array(layer->n_columns, sizeof *r->tau, "columns", err),
         .position_ids = grq_stats_array(n, sizeof *r->position_ids, "positions", err),
@@ -78,9 +81,15 @@ static grq_status rank(ranking *r, grq_ordering ordering, uint64_t seed, grq_err
 {
     const grq_trace_layer *layer = r->layer;
     const grq_lookup_batch batch = {
-        .n_positions = r->n_positions, .n_columns = layer->n_columns, .position_ids = r->position_ids,
-        .gate_energy = r->gate_energy, .tau = r->tau, .row_energy = layer->row_energy, .prior = layer->prior,
-        .frequency = layer->frequency, .true_reduction = layer->injected_reduction,
+        .n_positions = r->n_positions,
+        .n_columns = layer->n_columns,
+        .position_ids = r->position_ids,
+        .gate_energy = r->gate_energy,
+        .tau = r->tau,
+        .row_energy = layer->row_energy,
+        .prior = layer->prior,
+        .frequency = layer->frequency,
+        .true_reduction = layer->injected_reduction,
     };
     grq_status st = grq_policy_score(ordering, &batch, seed, r->score, err);
     if (st == GRQ_OK) st = grq_stable_order_descending(r->score, r->n_lookups, r->order, err);
@@ -119,7 +128,8 @@ static double add_captured(const ranking *r, grq_ordering ordering, size_t at_bu
     return share * at_budget_sum;
 }
 
-static grq_status ablate_layer(const grq_trace *trace, uint32_t l, uint64_t seed, sums *s, grq_ablation *out, grq_error *err)
+static grq_status ablate_layer(const grq_trace *trace, uint32_t l, uint64_t seed, sums *s, grq_ablation *out,
+                               grq_error *err)
 {
     ranking r;
     grq_status st = new_ranking(trace, &trace->layers[l], &r, err);
@@ -212,7 +222,8 @@ grq_status grq_ablate_run(const grq_trace *trace, double budget, uint32_t n_resa
     for (int o = 0; st == GRQ_OK && o < GRQ_N_ORDERINGS; o++) {
         out->captured[o] = ratio(s.weighted[o], s.sum_total);
         out->captured_injected[o] = ratio(s.injected[o], s.sum_injected);
-        for (int point = 0; point < GRQ_CURVE_POINTS; point++) out->curve[point][o] = ratio(s.curve[point][o], s.sum_total);
+        for (int point = 0; point < GRQ_CURVE_POINTS; point++)
+            out->curve[point][o] = ratio(s.curve[point][o], s.sum_total);
     }
     out->bound = ratio(s.bound, s.sum_total);
     out->bound_injected = ratio(s.bound_injected, s.sum_injected);

@@ -51,14 +51,15 @@ static grq_status end_field(log_reader *r, const char *stop, bool last, grq_erro
     if (r->at < r->end && *r->at == '\r') r->at++;
     const bool at_comma = r->at < r->end && *r->at == ',';
     if (at_comma == last)
-        return grq_fail(err, GRQ_E_DATA, "%s: line %" PRIu64 " has %s than the header's %" PRIu32 " fields", r->path, r->line,
-                        last ? "more" : "fewer", r->n_columns);
+        return grq_fail(err, GRQ_E_DATA, "%s: line %" PRIu64 " has %s than the header's %" PRIu32 " fields", r->path,
+                        r->line, last ? "more" : "fewer", r->n_columns);
     if (r->at < r->end) r->at++;
     if (last) r->line++;
     return GRQ_OK;
 }
 
-static grq_status bad_field(const log_reader *r, log_column column, const char *stop, const char *wanted, grq_error *err)
+static grq_status bad_field(const log_reader *r, log_column column, const char *stop, const char *wanted,
+                            grq_error *err)
 {
     const size_t n = (size_t)(stop - r->at);
     return grq_fail(err, GRQ_E_DATA, "%s: line %" PRIu64 ", column %s: \"%.*s\" is not %s", r->path, r->line,
@@ -73,11 +74,14 @@ static grq_status read_header(log_reader *r, grq_error *err)
         const char *stop = field_end(r);
         const size_t n = (size_t)(stop - r->at);
         int column = 0;
-        while (column < N_COLUMNS && (strlen(column_names[column]) != n || memcmp(column_names[column], r->at, n))) column++;
+        while (column < N_COLUMNS && (strlen(column_names[column]) != n || memcmp(column_names[column], r->at, n)))
+            column++;
         if (column == N_COLUMNS)
-            return grq_fail(err, GRQ_E_DATA, "%s: line 1: unknown column \"%.*s\"; the header is row_id,scale[,norm][,table_id]",
+            return grq_fail(err, GRQ_E_DATA,
+                            "%s: line 1: unknown column \"%.*s\"; the header is row_id,scale[,norm][,table_id]",
                             r->path, (int)(n < 40 ? n : 40), r->at);
-        if (seen[column]) return grq_fail(err, GRQ_E_DATA, "%s: line 1: column %s is there twice", r->path, column_names[column]);
+        if (seen[column])
+            return grq_fail(err, GRQ_E_DATA, "%s: line 1: column %s is there twice", r->path, column_names[column]);
         seen[column] = true;
         r->columns[r->n_columns++] = (log_column)column;
         more = stop < r->end && *stop == ',';
@@ -86,8 +90,9 @@ static grq_status read_header(log_reader *r, grq_error *err)
     }
     for (int column = COLUMN_ROW; column <= COLUMN_SCALE; column++)
         if (!seen[column])
-            return grq_fail(err, GRQ_E_DATA, "%s: line 1: column %s is missing; the header is row_id,scale[,norm][,table_id]",
-                            r->path, column_names[column]);
+            return grq_fail(err, GRQ_E_DATA,
+                            "%s: line 1: column %s is missing; the header is row_id,scale[,norm][,table_id]", r->path,
+                            column_names[column]);
     return GRQ_OK;
 }
 
@@ -96,7 +101,8 @@ static grq_status read_whole(const log_reader *r, log_column column, const char 
     uint64_t value = 0;
     const char *p = r->at;
     for (; p < stop && *p >= '0' && *p <= '9'; p++)
-        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value)) break;
+        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+            break;
     if (p == r->at || p != stop) return bad_field(r, column, stop, "a whole number below 2^64", err);
     *out = value;
     return GRQ_OK;
@@ -212,7 +218,8 @@ static grq_status new_points(size_t n, log_points *p, grq_error *err)
         .row = grq_stats_array(n, sizeof *p->row, "look-ups", err),
         .block = grq_stats_array(n, sizeof *p->block, "look-ups", err),
     };
-    return p->order && p->table && p->cluster && p->key && p->count && p->x && p->y && p->row && p->block ? GRQ_OK : GRQ_E_NOMEM;
+    return p->order && p->table && p->cluster && p->key && p->count && p->x && p->y && p->row && p->block ? GRQ_OK
+                                                                                                          : GRQ_E_NOMEM;
 }
 
 /* Access counts per (table, row) within the log. */
@@ -242,8 +249,8 @@ static grq_status count_accesses(const access_log *log, log_points *p, uint32_t 
 }
 
 /* One cell: look-ups first .. first + n - 1 of the order. */
-static grq_status measure(const access_log *log, log_points *p, size_t first, size_t n, uint32_t n_resamples, uint64_t seed,
-                          grq_log_cell *cell, grq_error *err)
+static grq_status measure(const access_log *log, log_points *p, size_t first, size_t n, uint32_t n_resamples,
+                          uint64_t seed, grq_log_cell *cell, grq_error *err)
 {
     const uint32_t *at = p->order + first;
     for (size_t i = 0; i < n; i++) {
@@ -255,7 +262,8 @@ static grq_status measure(const access_log *log, log_points *p, size_t first, si
     cell->n_lookups = n;
     grq_status st = grq_spearman(p->x, p->y, p->block, n, GRQ_LOG_BLOCKS, n_resamples, seed, &cell->spearman, err);
     if (st == GRQ_OK)
-        st = grq_row_correlations(p->row, p->x, p->y, n, n_resamples, seed, &cell->n_rows, &cell->spearman_rows, NULL, err);
+        st = grq_row_correlations(p->row, p->x, p->y, n, n_resamples, seed, &cell->n_rows, &cell->spearman_rows, NULL,
+                                  err);
     cell->spearman_importance = (grq_interval){ NAN, NAN, NAN };
     if (st == GRQ_OK && log->has_norm) {
         for (size_t i = 0; i < n; i++) p->x[i] = log->importance[at[i]];
@@ -269,8 +277,8 @@ static grq_status measure(const access_log *log, log_points *p, size_t first, si
     return st;
 }
 
-static grq_status measure_all(const access_log *log, log_points *p, uint32_t n_resamples, uint64_t seed, grq_log_premise *out,
-                              grq_error *err)
+static grq_status measure_all(const access_log *log, log_points *p, uint32_t n_resamples, uint64_t seed,
+                              grq_log_premise *out, grq_error *err)
 {
     grq_status st = measure(log, p, 0, log->n, n_resamples, seed, &out->all, err);
     for (size_t t = 0, first = 0; st == GRQ_OK && t < out->n_tables; t++) {
@@ -293,7 +301,8 @@ static grq_status judge(grq_log_premise *out, grq_error *err)
     return GRQ_OK;
 }
 
-grq_status grq_log_premise_run(const char *path, uint32_t n_resamples, uint64_t seed, grq_log_premise *out, grq_error *err)
+grq_status grq_log_premise_run(const char *path, uint32_t n_resamples, uint64_t seed, grq_log_premise *out,
+                               grq_error *err)
 {
     *out = (grq_log_premise){ 0 };
     access_log log;
@@ -303,7 +312,8 @@ grq_status grq_log_premise_run(const char *path, uint32_t n_resamples, uint64_t 
     if (st == GRQ_OK) st = new_points(log.n, &points, err);
     if (st == GRQ_OK) st = count_accesses(&log, &points, &n_tables, err);
     if (st == GRQ_OK && n_tables > MAX_TABLES)
-        st = grq_fail(err, GRQ_E_DATA, "%s: column table_id has %" PRIu32 " different values; at most %d tables are expected", path,
+        st = grq_fail(err, GRQ_E_DATA,
+                      "%s: column table_id has %" PRIu32 " different values; at most %d tables are expected", path,
                       n_tables, MAX_TABLES);
     if (st == GRQ_OK) {
         out->has_norm = log.has_norm;

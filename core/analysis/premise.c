@@ -9,7 +9,8 @@
 
 const char *grq_premise_rule(void)
 {
-    return "gate: every interval ends below 0.1 and the median correlation is negative; frequency: every interval starts "
+    return "gate: every interval ends below 0.1 and the median correlation is negative; frequency: every interval "
+           "starts "
            "above 0 and the median is above 0.1; otherwise undecided";
 }
 
@@ -106,8 +107,8 @@ static void collect(const grq_trace *trace, const grq_trace_layer *layer, uint32
     }
 }
 
-static grq_status measure(cell_points *p, uint32_t n_clusters, uint32_t n_resamples, uint64_t seed, grq_premise_cell *cell,
-                          grq_error *err)
+static grq_status measure(cell_points *p, uint32_t n_clusters, uint32_t n_resamples, uint64_t seed,
+                          grq_premise_cell *cell, grq_error *err)
 {
     uint64_t n_rows = 0;
     grq_status st = grq_spearman(p->energy, p->count, p->cluster, p->n, n_clusters, n_resamples, seed,
@@ -117,7 +118,8 @@ static grq_status measure(cell_points *p, uint32_t n_clusters, uint32_t n_resamp
                                   &cell->pearson_rows, err);
     for (size_t i = 0; i < p->n; i++) p->count[i] = log1p(p->count[i]);
     if (st == GRQ_OK)
-        st = grq_pearson(p->energy, p->count, p->cluster, p->n, n_clusters, n_resamples, seed, &cell->pearson_lookups, err);
+        st = grq_pearson(p->energy, p->count, p->cluster, p->n, n_clusters, n_resamples, seed, &cell->pearson_lookups,
+                         err);
     cell->n_lookups = p->n;
     cell->n_rows = n_rows;
     return st;
@@ -167,7 +169,8 @@ static const char *verdict_of(const grq_premise *premise, grq_error *err)
     return verdict;
 }
 
-grq_status grq_premise_run(const grq_trace *trace, uint32_t n_resamples, uint64_t seed, grq_premise *out, grq_error *err)
+grq_status grq_premise_run(const grq_trace *trace, uint32_t n_resamples, uint64_t seed, grq_premise *out,
+                           grq_error *err)
 {
     *out = (grq_premise){ .n_cells = list_cells(trace, NULL) };
     size_t most_columns = 0;

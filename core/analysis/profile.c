@@ -3,11 +3,12 @@
 #include "analysis/analysis_internal.h"
 #include "stats/stats_internal.h"
 
-static grq_status fidelity(const grq_trace *trace, const grq_trace_layer *layer, const uint32_t *cluster, uint32_t n_clusters,
-                           uint32_t n_resamples, uint64_t seed, grq_interval *out, grq_error *err)
+static grq_status fidelity(const grq_trace *trace, const grq_trace_layer *layer, const uint32_t *cluster,
+                           uint32_t n_clusters, uint32_t n_resamples, uint64_t seed, grq_interval *out, grq_error *err)
 {
     const size_t n = trace->n_positions * layer->n_branches;
-    double *first = grq_stats_array(n, sizeof *first, "gates", err), *full = grq_stats_array(n, sizeof *full, "gates", err);
+    double *first = grq_stats_array(n, sizeof *first, "gates", err),
+           *full = grq_stats_array(n, sizeof *full, "gates", err);
     uint32_t *of_gate = grq_stats_array(n, sizeof *of_gate, "gates", err);
     grq_status st = first && full && of_gate ? GRQ_OK : GRQ_E_NOMEM;
     for (size_t i = 0; st == GRQ_OK && i < n; i++) {
@@ -23,7 +24,8 @@ static grq_status fidelity(const grq_trace *trace, const grq_trace_layer *layer,
 }
 
 /* `values` (n) is room for the look-ups' importances, then gate energies. */
-static grq_status concentration(const grq_trace_layer *layer, size_t n, double *values, grq_layer_profile *out, grq_error *err)
+static grq_status concentration(const grq_trace_layer *layer, size_t n, double *values, grq_layer_profile *out,
+                                grq_error *err)
 {
     double percents[101], top[3] = { 0.01, 0.10, 0.412 }, shares[3];
     for (int i = 0; i <= 100; i++) percents[i] = i / 100.0;
@@ -64,7 +66,8 @@ grq_status grq_profile_run(const grq_trace *trace, uint32_t n_resamples, uint64_
         const size_t n = trace->n_positions * layer->n_columns;
         out[l] = (grq_layer_profile){ .layer = layer->layer, .n_lookups = n };
         double *values = grq_stats_array(n, sizeof *values, "look-ups", err);
-        st = values ? fidelity(trace, layer, cluster, n_clusters, n_resamples, seed, &out[l].gate_fidelity, err) : GRQ_E_NOMEM;
+        st = values ? fidelity(trace, layer, cluster, n_clusters, n_resamples, seed, &out[l].gate_fidelity, err)
+                    : GRQ_E_NOMEM;
         if (st == GRQ_OK) st = concentration(layer, n, values, &out[l], err);
         if (st == GRQ_OK) unseen(layer, n, &out[l]);
         free(values);

@@ -88,8 +88,7 @@ grq_status grq_h5_open(const char *path, grq_h5 **out, grq_error *err)
         if (access >= 0) file->id = H5Fopen(path, H5F_ACC_RDONLY, access);
         if (file->id < 0) {
             st = grq_h5_fail(file, "/", "cannot be opened as HDF5", err);
-            if (access >= 0 && H5Fis_hdf5(path) == 0)
-                st = grq_fail(err, GRQ_E_DATA, "%s: is not an HDF5 file", path);
+            if (access >= 0 && H5Fis_hdf5(path) == 0) st = grq_fail(err, GRQ_E_DATA, "%s: is not an HDF5 file", path);
         }
         if (access >= 0) H5Pclose(access);
     }
@@ -156,7 +155,7 @@ bool grq_h5_exists(grq_h5 *file, const char *name)
     char *const part = strdup(name);
     if (!part) return false;
     bool exists = true;
-    for (char *at = part; exists && at && at[1]; ) {
+    for (char *at = part; exists && at && at[1];) {
         char *const slash = strchr(at + 1, '/');
         if (slash) *slash = '\0';
         exists = H5Lexists(file->id, part, H5P_DEFAULT) > 0;
@@ -206,8 +205,7 @@ static char *member_name(hid_t group, size_t index)
 {
     const ssize_t n = H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, index, NULL, 0, H5P_DEFAULT);
     char *const name = n < 0 ? NULL : malloc((size_t)n + 1);
-    if (name)
-        H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, index, name, (size_t)n + 1, H5P_DEFAULT);
+    if (name) H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, index, name, (size_t)n + 1, H5P_DEFAULT);
     return name;
 }
 
@@ -215,8 +213,7 @@ grq_status grq_h5_list(grq_h5 *file, const char *name, char ***names, size_t *n_
 {
     *names = NULL;
     *n_names = 0;
-    if (!grq_h5_exists(file, name))
-        return grq_fail(err, GRQ_E_DATA, "%s: %s: the group is missing", file->path, name);
+    if (!grq_h5_exists(file, name)) return grq_fail(err, GRQ_E_DATA, "%s: %s: the group is missing", file->path, name);
     const hid_t group = H5Gopen2(file->id, name, H5P_DEFAULT);
     H5G_info_t info;
     if (group < 0 || H5Gget_info(group, &info) < 0) {

@@ -27,7 +27,8 @@ enum { GRQ_H5_MAX_RANK = 4 };
 
 /* Starts a new file that will replace `path`. On GRQ_OK the caller ends it with grq_h5_commit or grq_h5_close. */
 grq_status grq_h5_create(const char *path, grq_h5 **out, grq_error *err);
-/* Closes, syncs and renames into place; ends the file even when it fails, and then nothing is left behind. Takes NULL. */
+/* Closes, syncs and renames into place; ends the file even when it fails, and then nothing is left behind. Takes NULL.
+ */
 grq_status grq_h5_commit(grq_h5 *file, grq_error *err);
 /* Opens an existing file for reading; the caller ends it with grq_h5_close. */
 grq_status grq_h5_open(const char *path, grq_h5 **out, grq_error *err);
@@ -35,7 +36,8 @@ grq_status grq_h5_open(const char *path, grq_h5 **out, grq_error *err);
 void grq_h5_close(grq_h5 *file);
 const char *grq_h5_path(const grq_h5 *file);
 
-/* ---- writing; object names are absolute ("/layers/1/gates") ------------------------------------------------------- */
+/* ---- writing; object names are absolute ("/layers/1/gates") -------------------------------------------------------
+ */
 
 /* Makes a group and the groups above it; existing ones are kept. */
 grq_status grq_h5_group(grq_h5 *file, const char *name, grq_error *err);
@@ -43,10 +45,10 @@ grq_status grq_h5_group(grq_h5 *file, const char *name, grq_error *err);
 typedef struct {
     const char *name; /* absolute; the groups above are made */
     grq_h5_type type;
-    uint32_t rank;                    /* 1..GRQ_H5_MAX_RANK; axis 0 grows by appending */
-    uint64_t shape[GRQ_H5_MAX_RANK];  /* lengths of axes 1.., none 0; shape[0] is not looked at */
-    uint64_t chunk_rows;              /* rows per chunk; 0: as many as fill about 64 KiB */
-    const char *units;                /* "1" for plain numbers */
+    uint32_t rank;                   /* 1..GRQ_H5_MAX_RANK; axis 0 grows by appending */
+    uint64_t shape[GRQ_H5_MAX_RANK]; /* lengths of axes 1.., none 0; shape[0] is not looked at */
+    uint64_t chunk_rows;             /* rows per chunk; 0: as many as fill about 64 KiB */
+    const char *units;               /* "1" for plain numbers */
     const char *description;
 } grq_h5_spec;
 
@@ -87,7 +89,8 @@ grq_status grq_h5_read_rows(grq_h5 *file, const char *name, grq_h5_type type, ui
                             uint64_t first, uint64_t n_rows, void *rows, grq_error *err);
 
 bool grq_h5_has_attribute(grq_h5 *file, const char *object, const char *name);
-grq_status grq_h5_get_string(grq_h5 *file, const char *object, const char *name, char **value, grq_error *err); /* caller frees */
+grq_status grq_h5_get_string(grq_h5 *file, const char *object, const char *name, char **value,
+                             grq_error *err); /* caller frees */
 grq_status grq_h5_get_u64(grq_h5 *file, const char *object, const char *name, uint64_t *value, grq_error *err);
 grq_status grq_h5_get_i64(grq_h5 *file, const char *object, const char *name, int64_t *value, grq_error *err);
 grq_status grq_h5_get_f64(grq_h5 *file, const char *object, const char *name, double *value, grq_error *err);

@@ -76,22 +76,24 @@ static grq_status check_bytes(const grq_h5 *file, const char *name, grq_h5_type 
 {
     bool fits = true;
     d->row_bytes = grq_h5_type_bytes(type);
-    for (uint32_t i = 1; i < rank; i++) fits = fits && !__builtin_mul_overflow(d->row_bytes, d->shape[i], &d->row_bytes);
+    for (uint32_t i = 1; i < rank; i++)
+        fits = fits && !__builtin_mul_overflow(d->row_bytes, d->shape[i], &d->row_bytes);
     fits = fits && !__builtin_mul_overflow(d->row_bytes, d->shape[0], &d->n_bytes);
     const uint64_t stored = H5Dget_storage_size(d->id);
     if (fits && d->n_bytes / MAX_COMPRESSION <= stored + SPARE_BYTES) return GRQ_OK;
-    return grq_fail(err, GRQ_E_DATA, "%s: %s: its shape needs more data than the %" PRIu64 " bytes stored can hold", file->path,
-                    name, stored);
+    return grq_fail(err, GRQ_E_DATA, "%s: %s: its shape needs more data than the %" PRIu64 " bytes stored can hold",
+                    file->path, name, stored);
 }
 
-static grq_status open_dataset(grq_h5 *file, const char *name, grq_h5_type type, uint32_t rank, const uint64_t *expected,
-                               opened *d, grq_error *err)
+static grq_status open_dataset(grq_h5 *file, const char *name, grq_h5_type type, uint32_t rank,
+                               const uint64_t *expected, opened *d, grq_error *err)
 {
     *d = (opened){ .id = H5I_INVALID_HID, .space = H5I_INVALID_HID };
     if (rank < 1 || rank > GRQ_H5_MAX_RANK)
         return grq_fail(err, GRQ_E_DATA, "%s: %s: datasets of %" PRIu32 " axes are not read", file->path, name, rank);
     if (!grq_h5_exists(file, name))
-        return grq_fail(err, GRQ_E_DATA, "%s: %s: the dataset (%s) is missing", file->path, name, grq_h5_type_name(type));
+        return grq_fail(err, GRQ_E_DATA, "%s: %s: the dataset (%s) is missing", file->path, name,
+                        grq_h5_type_name(type));
     grq_status st = GRQ_OK;
     d->id = H5Dopen2(file->id, name, H5P_DEFAULT);
     if (d->id >= 0) d->space = H5Dget_space(d->id);

@@ -15,8 +15,8 @@ static const struct {
     const char *name;
     size_t n_bytes;
 } types[] = {
-    [GRQ_H5_U8] = { "uint8", 1 },   [GRQ_H5_I32] = { "int32", 4 },  [GRQ_H5_U32] = { "uint32", 4 },
-    [GRQ_H5_I64] = { "int64", 8 },  [GRQ_H5_U64] = { "uint64", 8 }, [GRQ_H5_F32] = { "float32", 4 },
+    [GRQ_H5_U8] = { "uint8", 1 },  [GRQ_H5_I32] = { "int32", 4 },  [GRQ_H5_U32] = { "uint32", 4 },
+    [GRQ_H5_I64] = { "int64", 8 }, [GRQ_H5_U64] = { "uint64", 8 }, [GRQ_H5_F32] = { "float32", 4 },
 };
 
 size_t grq_h5_type_bytes(grq_h5_type type)
@@ -58,11 +58,12 @@ static hid_t stored_type(grq_h5_type type)
 
 static grq_status check_spec(const grq_h5 *file, const grq_h5_spec *spec, grq_error *err)
 {
-    bool good = spec->rank >= 1 && spec->rank <= GRQ_H5_MAX_RANK && spec->name[0] == '/' && spec->units &&
-                spec->description;
+    bool good =
+        spec->rank >= 1 && spec->rank <= GRQ_H5_MAX_RANK && spec->name[0] == '/' && spec->units && spec->description;
     for (uint32_t i = 1; good && i < spec->rank; i++) good = spec->shape[i] >= 1 && spec->shape[i] <= UINT32_MAX;
     if (good) return GRQ_OK;
-    return grq_fail(err, GRQ_E_DATA, "%s: %s: needs an absolute name, 1 to %d axes of length 1 or more, units and a description",
+    return grq_fail(err, GRQ_E_DATA,
+                    "%s: %s: needs an absolute name, 1 to %d axes of length 1 or more, units and a description",
                     file->path, spec->name, GRQ_H5_MAX_RANK);
 }
 
@@ -151,8 +152,7 @@ grq_status grq_h5_append(grq_h5_dataset *d, uint64_t n_rows, const void *rows, g
     bool good = H5Dset_extent(d->id, shape) >= 0;
     if (good) memory = H5Screate_simple((int)d->rank, count, NULL);
     if (good) target = H5Dget_space(d->id);
-    good = memory >= 0 && target >= 0 &&
-           H5Sselect_hyperslab(target, H5S_SELECT_SET, first, NULL, count, NULL) >= 0 &&
+    good = memory >= 0 && target >= 0 && H5Sselect_hyperslab(target, H5S_SELECT_SET, first, NULL, count, NULL) >= 0 &&
            H5Dwrite(d->id, grq_h5_native(d->type), memory, target, H5P_DEFAULT, rows) >= 0;
     const grq_status st = good ? GRQ_OK : grq_h5_fail(d->file, d->name, "rows cannot be appended", err);
     if (good) d->shape[0] = shape[0];

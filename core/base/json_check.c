@@ -1,5 +1,6 @@
 /* cJSON alone is too lax for configurations: it takes "01", "1.", "+1", raw control characters and broken UTF-8, cuts
- * strings at an escaped NUL and numbers at 63 characters. So the text is checked here first, and cJSON builds the tree. */
+ * strings at an escaped NUL and numbers at 63 characters. So the text is checked here first, and cJSON builds the tree.
+ */
 #include "base/json_check.h"
 
 #include <stdbool.h>
@@ -64,8 +65,7 @@ static grq_status check_number(scan *s)
     const char *const from = s->at;
     take(s, '-');
     if (take(s, '0')) {
-        if (s->at < s->end && *s->at >= '0' && *s->at <= '9')
-            return fail_at(s, from, "a number must not start with 0");
+        if (s->at < s->end && *s->at >= '0' && *s->at <= '9') return fail_at(s, from, "a number must not start with 0");
     } else if (skip_digits(s) == 0) {
         return fail_here(s, "a digit must follow the sign");
     }

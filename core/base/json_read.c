@@ -268,7 +268,8 @@ grq_status grq_json_string(grq_json_node *object, const char *key, const char **
     return st == GRQ_OK ? grq_json_as_string(node, out, err) : st;
 }
 
-grq_status grq_json_u64(grq_json_node *object, const char *key, uint64_t min, uint64_t max, uint64_t *out, grq_error *err)
+grq_status grq_json_u64(grq_json_node *object, const char *key, uint64_t min, uint64_t max, uint64_t *out,
+                        grq_error *err)
 {
     grq_json_node *node;
     const grq_status st = find_needed(object, key, &node, err);
@@ -370,7 +371,8 @@ static grq_status whole_number(grq_json_node *node, bool *negative, uint64_t *ma
         fits = *digit >= '0' && *digit <= '9' && !__builtin_mul_overflow(*magnitude, 10u, magnitude) &&
                !__builtin_add_overflow(*magnitude, (uint64_t)(*digit - '0'), magnitude);
     if (!fits)
-        return grq_fail(err, GRQ_E_DATA, "%s: must be a whole number of 64 bits, is \"%s\"", grq_json_where(node), text);
+        return grq_fail(err, GRQ_E_DATA, "%s: must be a whole number of 64 bits, is \"%s\"", grq_json_where(node),
+                        text);
     return GRQ_OK;
 }
 

@@ -79,7 +79,8 @@ void grq_rng_seed_for(grq_rng *rng, uint64_t seed, const char *purpose)
 {
     uint64_t hash = 0xCBF29CE484222325u; /* FNV-1a */
     for (const char *p = purpose; *p; p++) hash = (hash ^ (unsigned char)*p) * 0x100000001B3u;
-    seed_words(rng, (const uint32_t[]){ (uint32_t)seed, (uint32_t)(seed >> 32), (uint32_t)hash, (uint32_t)(hash >> 32) });
+    seed_words(rng,
+               (const uint32_t[]){ (uint32_t)seed, (uint32_t)(seed >> 32), (uint32_t)hash, (uint32_t)(hash >> 32) });
 }
 
 uint64_t grq_rng_next(grq_rng *rng)

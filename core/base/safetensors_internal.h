@@ -7,9 +7,9 @@
 #include "gaterq/safetensors.h"
 
 enum {
-    GRQ_SAFETENSORS_PREFIX = 8,               /* bytes of the header's length */
-    GRQ_SAFETENSORS_MAX_HEADER = 100000000,   /* the format's own limit */
-    GRQ_SAFETENSORS_ALIGN = 64                /* where our data section starts: a cache line */
+    GRQ_SAFETENSORS_PREFIX = 8,             /* bytes of the header's length */
+    GRQ_SAFETENSORS_MAX_HEADER = 100000000, /* the format's own limit */
+    GRQ_SAFETENSORS_ALIGN = 64              /* where our data section starts: a cache line */
 };
 
 #define GRQ_SAFETENSORS_METADATA "__metadata__"

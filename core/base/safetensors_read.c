@@ -16,11 +16,11 @@ static const struct {
     const char *name;
     size_t n_bytes;
 } dtypes[] = {
-    [GRQ_F32] = { "F32", 4 },         [GRQ_F16] = { "F16", 2 },         [GRQ_BF16] = { "BF16", 2 },
-    [GRQ_F64] = { "F64", 8 },         [GRQ_F8_E4M3] = { "F8_E4M3", 1 }, [GRQ_F8_E8M0] = { "F8_E8M0", 1 },
-    [GRQ_I8] = { "I8", 1 },           [GRQ_U8] = { "U8", 1 },           [GRQ_I16] = { "I16", 2 },
-    [GRQ_U16] = { "U16", 2 },         [GRQ_I32] = { "I32", 4 },         [GRQ_U32] = { "U32", 4 },
-    [GRQ_I64] = { "I64", 8 },         [GRQ_U64] = { "U64", 8 },         [GRQ_BOOL] = { "BOOL", 1 },
+    [GRQ_F32] = { "F32", 4 }, [GRQ_F16] = { "F16", 2 },         [GRQ_BF16] = { "BF16", 2 },
+    [GRQ_F64] = { "F64", 8 }, [GRQ_F8_E4M3] = { "F8_E4M3", 1 }, [GRQ_F8_E8M0] = { "F8_E8M0", 1 },
+    [GRQ_I8] = { "I8", 1 },   [GRQ_U8] = { "U8", 1 },           [GRQ_I16] = { "I16", 2 },
+    [GRQ_U16] = { "U16", 2 }, [GRQ_I32] = { "I32", 4 },         [GRQ_U32] = { "U32", 4 },
+    [GRQ_I64] = { "I64", 8 }, [GRQ_U64] = { "U64", 8 },         [GRQ_BOOL] = { "BOOL", 1 },
 };
 enum { N_DTYPES = sizeof dtypes / sizeof *dtypes };
 
@@ -28,9 +28,9 @@ struct grq_safetensors {
     char *path;
     void *map;
     size_t n_map_bytes;
-    grq_json *header;          /* owns the names and the metadata */
-    grq_json_node *metadata;   /* NULL if there is none */
-    grq_tensor *tensors;       /* by place in the data */
+    grq_json *header;        /* owns the names and the metadata */
+    grq_json_node *metadata; /* NULL if there is none */
+    grq_tensor *tensors;     /* by place in the data */
     const grq_tensor **by_name;
     size_t n_tensors;
 };
@@ -90,7 +90,8 @@ static grq_status read_shape(grq_json_node *object, grq_tensor *tensor, grq_erro
     if (st != GRQ_OK) return st;
     const size_t rank = grq_json_count(shape);
     if (rank > GRQ_MAX_RANK)
-        return grq_fail(err, GRQ_E_DATA, "%s: %zu axes; at most %d are supported", grq_json_where(shape), rank, GRQ_MAX_RANK);
+        return grq_fail(err, GRQ_E_DATA, "%s: %zu axes; at most %d are supported", grq_json_where(shape), rank,
+                        GRQ_MAX_RANK);
     tensor->rank = (uint32_t)rank;
     for (size_t i = 0; i < rank && st == GRQ_OK; i++)
         st = read_count(grq_json_at(shape, i), UINT64_MAX, &tensor->shape[i], err);
@@ -110,13 +111,13 @@ static grq_status read_place(grq_json_node *object, uint64_t n_data_bytes, entry
     if (st == GRQ_OK) st = read_count(grq_json_at(pair, 1), n_data_bytes, &e->end, err);
     if (st != GRQ_OK) return st;
     if (e->begin > e->end)
-        return grq_fail(err, GRQ_E_DATA, "%s: begin %" PRIu64 " lies behind end %" PRIu64, grq_json_where(pair), e->begin,
-                        e->end);
+        return grq_fail(err, GRQ_E_DATA, "%s: begin %" PRIu64 " lies behind end %" PRIu64, grq_json_where(pair),
+                        e->begin, e->end);
     if (e->end - e->begin == e->tensor.n_bytes) return GRQ_OK;
     char shape[256];
     grq_tensor_print(e->tensor.dtype, e->tensor.rank, e->tensor.shape, shape, sizeof shape);
-    return grq_fail(err, GRQ_E_DATA, "%s: %" PRIu64 " bytes, but %s needs %" PRIu64, grq_json_where(pair), e->end - e->begin,
-                    shape, e->tensor.n_bytes);
+    return grq_fail(err, GRQ_E_DATA, "%s: %" PRIu64 " bytes, but %s needs %" PRIu64, grq_json_where(pair),
+                    e->end - e->begin, shape, e->tensor.n_bytes);
 }
 
 static grq_status read_entry(grq_json_node *object, uint64_t n_data_bytes, entry *e, grq_error *err)
@@ -165,10 +166,11 @@ static grq_status check_cover(const grq_safetensors *file, const entry *entries,
     for (size_t i = 0; i < file->n_tensors; at = entries[i++].end) {
         const entry *const e = &entries[i];
         if (e->begin < at)
-            return grq_fail(err, GRQ_E_DATA, "%s: %s: begins at %" PRIu64 ", inside %s, which ends at %" PRIu64, file->path,
-                            e->tensor.name, e->begin, entries[i - 1].tensor.name, at);
+            return grq_fail(err, GRQ_E_DATA, "%s: %s: begins at %" PRIu64 ", inside %s, which ends at %" PRIu64,
+                            file->path, e->tensor.name, e->begin, entries[i - 1].tensor.name, at);
         if (e->begin > at)
-            return grq_fail(err, GRQ_E_DATA, "%s: %s: begins at %" PRIu64 ", which leaves a hole of %" PRIu64 " bytes before it",
+            return grq_fail(err, GRQ_E_DATA,
+                            "%s: %s: begins at %" PRIu64 ", which leaves a hole of %" PRIu64 " bytes before it",
                             file->path, e->tensor.name, e->begin, e->begin - at);
     }
     if (at == n_data_bytes) return GRQ_OK;
@@ -223,11 +225,12 @@ static grq_status read_header(grq_safetensors *file, grq_error *err)
     for (int i = GRQ_SAFETENSORS_PREFIX - 1; i >= 0; i--) n_header = n_header << 8 | bytes[i];
     const uint64_t n_after = file->n_map_bytes - GRQ_SAFETENSORS_PREFIX;
     if (n_header > GRQ_SAFETENSORS_MAX_HEADER)
-        return grq_fail(err, GRQ_E_DATA, "%s: not safetensors: a header of %" PRIu64 " bytes, above the limit of %d", file->path,
-                        n_header, GRQ_SAFETENSORS_MAX_HEADER);
+        return grq_fail(err, GRQ_E_DATA, "%s: not safetensors: a header of %" PRIu64 " bytes, above the limit of %d",
+                        file->path, n_header, GRQ_SAFETENSORS_MAX_HEADER);
     if (n_header > n_after)
-        return grq_fail(err, GRQ_E_DATA, "%s: a header of %" PRIu64 " bytes in a file that has %" PRIu64 " after its length",
-                        file->path, n_header, n_after);
+        return grq_fail(err, GRQ_E_DATA,
+                        "%s: a header of %" PRIu64 " bytes in a file that has %" PRIu64 " after its length", file->path,
+                        n_header, n_after);
     const char *const header = (const char *)bytes + GRQ_SAFETENSORS_PREFIX;
     if (n_header == 0 || header[0] != '{')
         return grq_fail(err, GRQ_E_DATA, "%s: not safetensors: the header does not start with {", file->path);
@@ -316,9 +319,11 @@ grq_status grq_safetensors_get(const grq_safetensors *file, const char *name, gr
         return grq_fail(err, GRQ_E_DATA, "%s: tensor \"%s\" must be %s, is %s", file->path, name, wanted, found);
     }
     if ((uintptr_t)t->data % grq_dtype_bytes(dtype) != 0)
-        return grq_fail(err, GRQ_E_DATA, "%s: tensor \"%s\" begins at byte %zu, which is no multiple of its %zu-byte values; "
-                        "save the file again with tensors of wide types first", file->path, name,
-                        (size_t)((const char *)t->data - (const char *)file->map), grq_dtype_bytes(dtype));
+        return grq_fail(err, GRQ_E_DATA,
+                        "%s: tensor \"%s\" begins at byte %zu, which is no multiple of its %zu-byte values; "
+                        "save the file again with tensors of wide types first",
+                        file->path, name, (size_t)((const char *)t->data - (const char *)file->map),
+                        grq_dtype_bytes(dtype));
     *out = t;
     return GRQ_OK;
 }

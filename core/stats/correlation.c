@@ -33,11 +33,13 @@ static void add_moments(moments *to, const moments *from)
 }
 
 /* Mean and largest deviation. The mean is corrected once by the mean of its own residuals. */
-static grq_status centre_and_scale(const char *name, const double *x, size_t n, double *mean, double *scale, grq_error *err)
+static grq_status centre_and_scale(const char *name, const double *x, size_t n, double *mean, double *scale,
+                                   grq_error *err)
 {
     double largest = 0, sum = 0, residual = 0;
     for (size_t i = 0; i < n; i++) {
-        if (!isfinite(x[i])) return grq_fail(err, GRQ_E_DATA, "%s value %zu is %g; a correlation needs finite values", name, i, x[i]);
+        if (!isfinite(x[i]))
+            return grq_fail(err, GRQ_E_DATA, "%s value %zu is %g; a correlation needs finite values", name, i, x[i]);
         if (fabs(x[i]) > largest) largest = fabs(x[i]);
     }
     const double unit = largest > 0 ? largest : 1; /* keeps the sums away from overflow */
@@ -59,8 +61,8 @@ static bool is_constant(const double *x, size_t n)
 }
 
 /* Per-cluster moments, empty clusters squeezed out: *n_used of them hold points. */
-static grq_status cluster_moments(const double *x, const double *y, const uint32_t *cluster, size_t n, uint32_t n_clusters,
-                                  moments *per_cluster, size_t *n_used, grq_error *err)
+static grq_status cluster_moments(const double *x, const double *y, const uint32_t *cluster, size_t n,
+                                  uint32_t n_clusters, moments *per_cluster, size_t *n_used, grq_error *err)
 {
     double mean_x, mean_y, scale_x, scale_y;
     grq_status st = centre_and_scale("x", x, n, &mean_x, &scale_x, err);

@@ -44,7 +44,7 @@ static bool distribute(const keyed *from, keyed *to, size_t n, const size_t *cou
 static grq_status sort_keys(keyed *items, size_t n, uint32_t *order, grq_error *err)
 {
     keyed *other = grq_stats_array(n, sizeof *other, "sorted values", err);
-    size_t (*counts)[N_BUCKETS] = grq_stats_array(N_DIGITS, sizeof *counts, "digit counts", err);
+    size_t(*counts)[N_BUCKETS] = grq_stats_array(N_DIGITS, sizeof *counts, "digit counts", err);
     const bool ready = other && counts;
     keyed *from = items, *to = other;
     if (ready) {
@@ -158,7 +158,8 @@ grq_status grq_top_share(const double *x, size_t n, const double *fractions, siz
             return grq_fail(err, GRQ_E_USAGE, "fraction %g is outside 0 to 1", fractions[k]);
     for (size_t i = 0; i < n; i++)
         if (!(x[i] >= 0) || isinf(x[i]))
-            return grq_fail(err, GRQ_E_DATA, "value %zu is %g; shares of a total need finite values of at least 0", i, x[i]);
+            return grq_fail(err, GRQ_E_DATA, "value %zu is %g; shares of a total need finite values of at least 0", i,
+                            x[i]);
     uint32_t *order = grq_stats_array(n, sizeof *order, "values", err);
     double *held = grq_stats_array(n + 1, sizeof *held, "cumulative shares", err); /* by the i largest values */
     grq_status st = order && held ? GRQ_OK : GRQ_E_NOMEM;

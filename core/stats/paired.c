@@ -33,7 +33,8 @@ static double half_binomial(double k, double m)
     return exp(exponent + 0.5 * log(m / (2 * M_PI * k * (m - k)))); /* one exp: tiny values stay denormal, not 0 */
 }
 
-/* P(X <= k) / P(X = k) for k < m / 2: terms fall at least as fast as a normal density, so about sqrt(m) of them count. */
+/* P(X <= k) / P(X = k) for k < m / 2: terms fall at least as fast as a normal density, so about sqrt(m) of them count.
+ */
 static double tail_ratio(double k, double m)
 {
     double term = 1, sum = 1;
@@ -88,7 +89,7 @@ static double get_double(void *state)
     return grq_rng_uniform(state);
 }
 
-static const gsl_rng_type gsl_view_of_grq_rng = { "grq_rng",  UINT32_MAX,    0,         sizeof(grq_rng),
+static const gsl_rng_type gsl_view_of_grq_rng = { "grq_rng",  UINT32_MAX,  0,         sizeof(grq_rng),
                                                   no_seeding, get_32_bits, get_double };
 
 /* Items drawn one by one give multinomial counts of the three outcomes; one draw of the counts is the same thing. */
@@ -112,7 +113,8 @@ static grq_status collect_clusters(const bool *a, const bool *b, const uint32_t 
 {
     for (size_t i = 0; i < n; i++) {
         if (cluster[i] >= n)
-            return grq_fail(err, GRQ_E_DATA, "item %zu is in cluster %" PRIu32 "; clusters of %zu items are numbered below it", i,
+            return grq_fail(err, GRQ_E_DATA,
+                            "item %zu is in cluster %" PRIu32 "; clusters of %zu items are numbered below it", i,
                             cluster[i], n);
         out[cluster[i]].n++;
         out[cluster[i]].difference += (int)a[i] - (int)b[i];
@@ -137,8 +139,8 @@ static void bootstrap_clusters(const paired_cluster *clusters, size_t n_clusters
     }
 }
 
-static grq_status bootstrap_interval(const bool *a, const bool *b, const uint32_t *cluster, size_t n, uint32_t n_resamples,
-                                     uint64_t seed, grq_paired *out, grq_error *err)
+static grq_status bootstrap_interval(const bool *a, const bool *b, const uint32_t *cluster, size_t n,
+                                     uint32_t n_resamples, uint64_t seed, grq_paired *out, grq_error *err)
 {
     double *replicates = grq_stats_array(n_resamples, sizeof *replicates, "bootstrap replicates", err);
     paired_cluster *clusters = grq_stats_array(cluster ? n : 0, sizeof *clusters, "clusters", err);
@@ -162,7 +164,8 @@ grq_status grq_paired_compare(const bool *a, const bool *b, const uint32_t *clus
                               uint64_t seed, grq_paired *out, grq_error *err)
 {
     *out = (grq_paired){ .n = n, .difference = NAN, .low = NAN, .high = NAN };
-    if (n > UINT32_MAX) return grq_fail(err, GRQ_E_USAGE, "%zu items are too many to compare; the limit is %u", n, UINT32_MAX);
+    if (n > UINT32_MAX)
+        return grq_fail(err, GRQ_E_USAGE, "%zu items are too many to compare; the limit is %u", n, UINT32_MAX);
     uint64_t table[2][2] = { { 0 } };
     for (size_t i = 0; i < n; i++) table[a[i]][b[i]]++;
     out->both = table[1][1];

@@ -54,10 +54,10 @@ static void describe_lookups(const capture *c, const grq_memory_layer *layer, si
     }
 }
 
-/* Errors of column j at one depth, their energies, and the energies of what they move the value by. Adds sign times both
- * to (n_tokens) columns of the reductions; the caller weights them. */
-static void add_column_errors(const capture *c, const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows, uint32_t j,
-                              uint32_t depth, double sign, double *row_error, double *value_error)
+/* Errors of column j at one depth, their energies, and the energies of what they move the value by. Adds sign times
+ * both to (n_tokens) columns of the reductions; the caller weights them. */
+static void add_column_errors(const capture *c, const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows,
+                              uint32_t j, uint32_t depth, double sign, double *row_error, double *value_error)
 {
     const grq_geometry *g = layer->geometry;
     const uint32_t n = g->row_dim;
@@ -73,8 +73,8 @@ static void add_column_errors(const capture *c, const grq_memory_layer *layer, s
     for (size_t t = 0; t < n_tokens; t++) value_error[t] += sign * square_norm(c->moved + t * g->width, g->width);
 }
 
-static grq_status measure_reductions(const capture *c, const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows,
-                                     grq_trace_layer *out, grq_error *err)
+static grq_status measure_reductions(const capture *c, const grq_memory_layer *layer, size_t n_tokens,
+                                     const int64_t *rows, grq_trace_layer *out, grq_error *err)
 {
     const grq_geometry *g = layer->geometry;
     double *row_error = grq_trace_array(2 * n_tokens, sizeof *row_error, "row errors", err);
@@ -86,7 +86,8 @@ static grq_status measure_reductions(const capture *c, const grq_memory_layer *l
         add_column_errors(c, layer, n_tokens, rows, j, 2, -1, row_error, value_error);
         for (size_t t = 0; t < n_tokens; t++) {
             const size_t i = t * g->n_columns + j;
-            out->weighted_reduction[i] = (float)(out->gate_energy_full[i] * c->tau[layer->layer_index][j] * row_error[t]);
+            out->weighted_reduction[i] =
+                (float)(out->gate_energy_full[i] * c->tau[layer->layer_index][j] * row_error[t]);
             out->injected_reduction[i] = (float)(out->gate_energy_full[i] * value_error[t]);
         }
     }
@@ -94,27 +95,35 @@ static grq_status measure_reductions(const capture *c, const grq_memory_layer *l
     return GRQ_OK;
 }
 
-static grq_status allocate(const capture *c, const grq_memory_layer *layer, size_t n_tokens, grq_trace_layer *out, grq_error *err)
+static grq_status allocate(const capture *c, const grq_memory_layer *layer, size_t n_tokens, grq_trace_layer *out,
+                           grq_error *err)
 {
     const uint32_t n_columns = layer->geometry->n_columns;
     const grq_lookup_batch batch = {
-        .n_positions = n_tokens, .n_columns = n_columns, .position_ids = c->position_ids,
-        .gate_energy = c->lookups.energy_first, .tau = c->tau[layer->layer_index], .row_energy = out->row_energy,
-        .prior = out->prior, .frequency = out->frequency, .true_reduction = out->injected_reduction,
+        .n_positions = n_tokens,
+        .n_columns = n_columns,
+        .position_ids = c->position_ids,
+        .gate_energy = c->lookups.energy_first,
+        .tau = c->tau[layer->layer_index],
+        .row_energy = out->row_energy,
+        .prior = out->prior,
+        .frequency = out->frequency,
+        .true_reduction = out->injected_reduction,
     };
     grq_status st = grq_policy_score(GRQ_ORDER_GATE, &batch, 0, c->score, err); /* the gate ordering draws nothing */
     if (st == GRQ_OK) st = grq_budget_allocate(c->budget, c->score, n_tokens * n_columns, out->depth, err);
     return st;
 }
 
-static grq_status capture_layer(void *context, const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows, float *h,
-                                grq_error *err)
+static grq_status capture_layer(void *context, const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows,
+                                float *h, grq_error *err)
 {
     capture *c = context;
     const grq_geometry *g = layer->geometry;
     grq_trace_layer *out = &c->block.layers[layer->layer_index];
     if (n_tokens != c->block.n_positions)
-        return grq_fail(err, GRQ_E_DATA, "a batch of %zu positions reads its memory for %zu tokens", c->block.n_positions, n_tokens);
+        return grq_fail(err, GRQ_E_DATA, "a batch of %zu positions reads its memory for %zu tokens",
+                        c->block.n_positions, n_tokens);
     grq_status st = grq_lookups_read(&c->lookups, layer, c->codes[layer->layer_index], n_tokens, rows, h, err);
     if (st != GRQ_OK) return st;
     memcpy(out->gates_stage1, c->lookups.gates_first, n_tokens * g->n_branches * sizeof *out->gates_stage1);
@@ -182,7 +191,8 @@ static grq_status run_batches(capture *c, const grq_sequences *q, uint32_t batch
         st = run_batch(c, q, s, end, err);
         if (st == GRQ_OK) st = grq_trace_writer_append(writer, &c->block, err);
         c->first_position += n;
-        if (st == GRQ_OK) st = grq_progress_step(progress, "trace", c->first_position, n_positions, "tokens", NULL, err);
+        if (st == GRQ_OK)
+            st = grq_progress_step(progress, "trace", c->first_position, n_positions, "tokens", NULL, err);
     }
     return st;
 }
@@ -196,15 +206,17 @@ static grq_status check_inputs(const capture *c, const grq_sequences *q, uint32_
         return grq_fail(err, GRQ_E_USAGE, "there are no tokens to trace");
     for (size_t s = 0; s < q->n_sequences; s++)
         if (q->offsets[s + 1] < q->offsets[s] || q->offsets[s + 1] - q->offsets[s] > INT32_MAX)
-            return grq_fail(err, GRQ_E_USAGE, "sequence %zu runs from token %zu to %zu", s, q->offsets[s], q->offsets[s + 1]);
+            return grq_fail(err, GRQ_E_USAGE, "sequence %zu runs from token %zu to %zu", s, q->offsets[s],
+                            q->offsets[s + 1]);
     if (q->n_sequences > UINT32_MAX) return grq_fail(err, GRQ_E_USAGE, "%zu sequences are too many", q->n_sequences);
     if (batch_positions == 0) return grq_fail(err, GRQ_E_USAGE, "a batch needs at least one position");
     if (c->counts->n_layers != g->n_layers)
-        return grq_fail(err, GRQ_E_DATA, "row counts are of %" PRIu32 " layers, the model has %" PRIu32, c->counts->n_layers,
-                        g->n_layers);
+        return grq_fail(err, GRQ_E_DATA, "row counts are of %" PRIu32 " layers, the model has %" PRIu32,
+                        c->counts->n_layers, g->n_layers);
     for (uint32_t l = 0; l < g->n_layers; l++)
         if (c->counts->n_rows[l] != g->n_rows[l])
-            return grq_fail(err, GRQ_E_DATA, "row counts of layer %" PRIu32 " are of %" PRIu64 " rows, the model's table has %" PRIu64,
+            return grq_fail(err, GRQ_E_DATA,
+                            "row counts of layer %" PRIu32 " are of %" PRIu64 " rows, the model's table has %" PRIu64,
                             g->layer_ids[l], c->counts->n_rows[l], g->n_rows[l]);
     const uint32_t deepest = 1 + c->budget->n_fractions;
     return grq_lookups_check(c->model, c->codes, deepest > 2 ? deepest : 2, err); /* the reductions need stage 2 */
@@ -214,8 +226,12 @@ static grq_trace_shape shape_of(const capture *c, size_t n_positions)
 {
     const grq_geometry *g = &grq_model_shape_of(c->model)->memory;
     grq_trace_shape shape = {
-        .n_positions = n_positions, .n_layers = g->n_layers, .n_columns = g->n_columns, .n_branches = g->n_branches,
-        .row_dim = g->row_dim, .budget = *c->budget,
+        .n_positions = n_positions,
+        .n_layers = g->n_layers,
+        .n_columns = g->n_columns,
+        .n_branches = g->n_branches,
+        .row_dim = g->row_dim,
+        .budget = *c->budget,
     };
     for (uint32_t l = 0; l < g->n_layers; l++) shape.layer_ids[l] = g->layer_ids[l];
     for (uint32_t j = 0; j < g->n_columns; j++) {

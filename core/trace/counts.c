@@ -16,15 +16,15 @@ typedef struct {
     grq_memory_hook hook;
     grq_decoder *decoder;
     grq_lookups lookups;
-    size_t n_tokens;                       /* of the current batch */
-    int64_t *rows[GRQ_MAX_MEMORY_LAYERS];  /* (n_tokens, n_columns) */
-    float *energy[GRQ_MAX_MEMORY_LAYERS];  /* (n_tokens) */
+    size_t n_tokens;                      /* of the current batch */
+    int64_t *rows[GRQ_MAX_MEMORY_LAYERS]; /* (n_tokens, n_columns) */
+    float *energy[GRQ_MAX_MEMORY_LAYERS]; /* (n_tokens) */
     grq_status status;
     grq_error error;
 } counter;
 
-static grq_status count_lookups(void *context, const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows, float *h,
-                                grq_error *err)
+static grq_status count_lookups(void *context, const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows,
+                                float *h, grq_error *err)
 {
     counter *c = context;
     const uint32_t l = layer->layer_index;
@@ -88,9 +88,9 @@ static void add_batch(const counter *c, uint32_t n_columns, grq_counts *out)
     out->n_positions += c->n_tokens;
 }
 
-static grq_status count_tokens(counter *counters, uint32_t n_counters, const int32_t *tokens, size_t n_tokens, uint32_t window,
-                               uint32_t n_windows, uint32_t n_columns, const grq_progress *progress, grq_counts *out,
-                               grq_error *err)
+static grq_status count_tokens(counter *counters, uint32_t n_counters, const int32_t *tokens, size_t n_tokens,
+                               uint32_t window, uint32_t n_windows, uint32_t n_columns, const grq_progress *progress,
+                               grq_counts *out, grq_error *err)
 {
     const size_t per_batch = (size_t)n_windows * window;
     grq_status st = GRQ_OK;
@@ -100,7 +100,8 @@ static grq_status count_tokens(counter *counters, uint32_t n_counters, const int
 #pragma omp parallel for num_threads(n_now) schedule(static, 1)
         for (int k = 0; k < n_now; k++) {
             const size_t from = (size_t)k * per_batch;
-            run_batch(&counters[k], tokens + start + from, left - from < per_batch ? left - from : per_batch, window, n_windows);
+            run_batch(&counters[k], tokens + start + from, left - from < per_batch ? left - from : per_batch, window,
+                      n_windows);
         }
         for (int k = 0; st == GRQ_OK && k < n_now; k++) {
             st = counters[k].status;
@@ -119,14 +120,16 @@ static grq_status new_counts(const grq_geometry *g, grq_counts *out, grq_error *
     for (uint32_t l = 0; l < g->n_layers; l++) {
         out->n_rows[l] = g->n_rows[l];
         out->count[l] = grq_trace_array(g->n_rows[l], sizeof *out->count[l], "row counts", err);
-        out->gate_energy_sum[l] = grq_trace_array(g->n_rows[l], sizeof *out->gate_energy_sum[l], "gate energy sums", err);
+        out->gate_energy_sum[l] =
+            grq_trace_array(g->n_rows[l], sizeof *out->gate_energy_sum[l], "gate energy sums", err);
         if (!out->count[l] || !out->gate_energy_sum[l]) return GRQ_E_NOMEM;
     }
     return GRQ_OK;
 }
 
 grq_status grq_counts_run(const grq_model *model, const grq_codes *const *codes, const int32_t *tokens, size_t n_tokens,
-                          uint32_t window, uint32_t n_threads, const grq_progress *progress, grq_counts *out, grq_error *err)
+                          uint32_t window, uint32_t n_threads, const grq_progress *progress, grq_counts *out,
+                          grq_error *err)
 {
     const grq_geometry *g = &grq_model_shape_of(model)->memory;
     *out = (grq_counts){ 0 };

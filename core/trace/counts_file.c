@@ -14,8 +14,9 @@ enum { N_TENSORS = 2 + 2 * GRQ_MAX_MEMORY_LAYERS, NAME_BYTES = 40, N_OWN_METADAT
 
 static grq_tensor vector(const char *name, grq_dtype dtype, uint64_t n, const void *data)
 {
-    return (grq_tensor){ .name = name, .dtype = dtype, .rank = 1, .shape = { n }, .n_bytes = n * grq_dtype_bytes(dtype),
-                         .data = data };
+    return (grq_tensor){
+        .name = name, .dtype = dtype, .rank = 1, .shape = { n }, .n_bytes = n * grq_dtype_bytes(dtype), .data = data
+    };
 }
 
 static void tensor_names(uint32_t l, char count[NAME_BYTES], char sum[NAME_BYTES])
@@ -63,14 +64,16 @@ static grq_status check_layer(const char *path, const grq_counts *c, uint32_t l,
     for (uint64_t r = 0; r < c->n_rows[l]; r++) {
         const double sum = c->gate_energy_sum[l][r];
         if (!isfinite(sum) || sum < 0 || (c->count[l][r] == 0 && sum != 0))
-            return grq_fail(err, GRQ_E_DATA, "%s: memory.%" PRIu32 ".gate_energy_sum[%" PRIu64 "] is %g, its row's count %" PRIu64,
-                            path, l, r, sum, c->count[l][r]);
+            return grq_fail(err, GRQ_E_DATA,
+                            "%s: memory.%" PRIu32 ".gate_energy_sum[%" PRIu64 "] is %g, its row's count %" PRIu64, path,
+                            l, r, sum, c->count[l][r]);
         if (__builtin_add_overflow(n_reads, c->count[l][r], &n_reads))
             return grq_fail(err, GRQ_E_DATA, "%s: memory.%" PRIu32 ".count adds up to more than 2^64", path, l);
     }
     /* Every position reads one row per column. */
     if (c->n_positions == 0 || n_reads % c->n_positions)
-        return grq_fail(err, GRQ_E_DATA, "%s: memory.%" PRIu32 ".count adds up to %" PRIu64 ", no multiple of n_positions (%" PRIu64 ")",
+        return grq_fail(err, GRQ_E_DATA,
+                        "%s: memory.%" PRIu32 ".count adds up to %" PRIu64 ", no multiple of n_positions (%" PRIu64 ")",
                         path, l, n_reads, c->n_positions);
     if (!isfinite(c->mean_gate_energy[l]) || c->mean_gate_energy[l] < 0)
         return grq_fail(err, GRQ_E_DATA, "%s: mean_gate_energy[%" PRIu32 "] is %g", path, l, c->mean_gate_energy[l]);
@@ -84,7 +87,8 @@ static grq_status read_layer(const char *path, const grq_safetensors *file, uint
     const grq_tensor *tensor;
     grq_status st = grq_safetensors_get(file, count, GRQ_U64, 0, NULL, &tensor, err);
     if (st != GRQ_OK) return st;
-    if (tensor->rank != 1) return grq_fail(err, GRQ_E_DATA, "%s: %s has rank %" PRIu32 ", not 1", path, count, tensor->rank);
+    if (tensor->rank != 1)
+        return grq_fail(err, GRQ_E_DATA, "%s: %s has rank %" PRIu32 ", not 1", path, count, tensor->rank);
     const uint64_t n_rows = out->n_rows[l] = tensor->shape[0];
     out->count[l] = grq_trace_array(n_rows, sizeof *out->count[l], "row counts", err);
     out->gate_energy_sum[l] = grq_trace_array(n_rows, sizeof *out->gate_energy_sum[l], "gate energy sums", err);
@@ -103,10 +107,12 @@ grq_status grq_counts_open(const char *path, grq_counts *out, grq_error *err)
     const char *format = grq_safetensors_metadata(file, "format");
     const grq_tensor *mean = grq_safetensors_find(file, "mean_gate_energy");
     if (!format || strcmp(format, format_name))
-        st = grq_fail(err, GRQ_E_DATA, "%s: not row counts (metadata format is \"%s\"); make them with gaterq count", path,
-                      format ? format : "missing");
-    else if (!mean || mean->dtype != GRQ_F64 || mean->rank != 1 || mean->shape[0] < 1 || mean->shape[0] > GRQ_MAX_MEMORY_LAYERS)
-        st = grq_fail(err, GRQ_E_DATA, "%s: mean_gate_energy must be F64 with 1 to %d entries", path, GRQ_MAX_MEMORY_LAYERS);
+        st = grq_fail(err, GRQ_E_DATA, "%s: not row counts (metadata format is \"%s\"); make them with gaterq count",
+                      path, format ? format : "missing");
+    else if (!mean || mean->dtype != GRQ_F64 || mean->rank != 1 || mean->shape[0] < 1 ||
+             mean->shape[0] > GRQ_MAX_MEMORY_LAYERS)
+        st = grq_fail(err, GRQ_E_DATA, "%s: mean_gate_energy must be F64 with 1 to %d entries", path,
+                      GRQ_MAX_MEMORY_LAYERS);
     else out->n_layers = (uint32_t)mean->shape[0];
     if (st == GRQ_OK && grq_safetensors_count(file) != 2 + 2 * (size_t)out->n_layers)
         st = grq_fail(err, GRQ_E_DATA, "%s: holds %zu tensors; counts of %" PRIu32 " layers have %" PRIu32, path,

@@ -54,7 +54,8 @@ const grq_trace_field grq_layer_fields[] = {
     { "lookups", "weighted_reduction", GRQ_H5_F32, GRQ_AXES_COLUMN, AT_LAYER(weighted_reduction), -FLOAT_MAX, FLOAT_MAX,
       "1", "gate_energy_full * tau * (||e - e1||^2 - ||e - e2||^2), e1 and e2 the row at depth 1 and 2" },
     { "lookups", "injected_reduction", GRQ_H5_F32, GRQ_AXES_COLUMN, AT_LAYER(injected_reduction), -FLOAT_MAX, FLOAT_MAX,
-      "1", "gate_energy_full * (||V_j (e - e1)||^2 - ||V_j (e - e2)||^2), V_j the column's block of the value projection" },
+      "1",
+      "gate_energy_full * (||V_j (e - e1)||^2 - ||V_j (e - e2)||^2), V_j the column's block of the value projection" },
 };
 const size_t grq_n_layer_fields = sizeof grq_layer_fields / sizeof *grq_layer_fields;
 
@@ -104,9 +105,10 @@ grq_status grq_field_check(const grq_trace_field *field, const char *where, cons
         const double value = value_at(field->type, values, i);
         if (value >= field->min && value <= field->max) continue; /* false for NaN */
         if (width == 1)
-            return grq_fail(err, GRQ_E_DATA, "%s[%zu] is %g, outside %g to %g", where, first + i, value, field->min, field->max);
-        return grq_fail(err, GRQ_E_DATA, "%s[%zu, %zu] is %g, outside %g to %g", where, first + i / width, i % width, value,
-                        field->min, field->max);
+            return grq_fail(err, GRQ_E_DATA, "%s[%zu] is %g, outside %g to %g", where, first + i, value, field->min,
+                            field->max);
+        return grq_fail(err, GRQ_E_DATA, "%s[%zu, %zu] is %g, outside %g to %g", where, first + i / width, i % width,
+                        value, field->min, field->max);
     }
     return GRQ_OK;
 }
@@ -122,7 +124,8 @@ grq_status grq_trace_new(const grq_trace_shape *shape, size_t n_positions, grq_t
     *out = (grq_trace){ .n_positions = n_positions, .n_layers = shape->n_layers, .row_dim = shape->row_dim };
     grq_status st = GRQ_OK;
     for (size_t f = 0; st == GRQ_OK && f < grq_n_position_fields; f++)
-        st = new_field(grq_field_of_positions(out, &grq_position_fields[f]), &grq_position_fields[f], n_positions, 1, err);
+        st = new_field(grq_field_of_positions(out, &grq_position_fields[f]), &grq_position_fields[f], n_positions, 1,
+                       err);
     for (uint32_t l = 0; st == GRQ_OK && l < shape->n_layers; l++) {
         grq_trace_layer *layer = &out->layers[l];
         layer->layer = shape->layer_ids[l];
@@ -141,6 +144,7 @@ void grq_trace_free(grq_trace *trace)
 {
     for (size_t f = 0; f < grq_n_position_fields; f++) free(*grq_field_of_positions(trace, &grq_position_fields[f]));
     for (uint32_t l = 0; l < GRQ_MAX_MEMORY_LAYERS; l++)
-        for (size_t f = 0; f < grq_n_layer_fields; f++) free(*grq_field_of_layer(&trace->layers[l], &grq_layer_fields[f]));
+        for (size_t f = 0; f < grq_n_layer_fields; f++)
+            free(*grq_field_of_layer(&trace->layers[l], &grq_layer_fields[f]));
     *trace = (grq_trace){ 0 };
 }

@@ -39,7 +39,8 @@ static grq_status grow(grq_lookups *l, const grq_geometry *g, size_t n, grq_erro
         .energy_full = grq_trace_array(n, sizeof(float), "gate energies", err),
         .energy_first = grq_trace_array(n, sizeof(float), "gate energies", err),
     };
-    if (l->full && l->first && l->keys && l->values && l->gates_full && l->gates_first && l->energy_full && l->energy_first)
+    if (l->full && l->first && l->keys && l->values && l->gates_full && l->gates_first && l->energy_full &&
+        l->energy_first)
         return GRQ_OK;
     grq_lookups_free(l);
     return GRQ_E_NOMEM;
@@ -75,11 +76,13 @@ grq_status grq_lookups_check(const grq_model *model, const grq_codes *const *cod
     for (uint32_t l = 0; l < g->n_layers; l++) {
         if (grq_codes_n_rows(codes[l]) != g->n_rows[l] || grq_codes_row_dim(codes[l]) != g->row_dim)
             return grq_fail(err, GRQ_E_DATA,
-                            "codes of layer %" PRIu32 " hold %" PRIu64 " rows of %" PRIu32 " values; the model's table has %" PRIu64
-                            " of %" PRIu32 ": encode this model's table",
-                            g->layer_ids[l], grq_codes_n_rows(codes[l]), grq_codes_row_dim(codes[l]), g->n_rows[l], g->row_dim);
+                            "codes of layer %" PRIu32 " hold %" PRIu64 " rows of %" PRIu32
+                            " values; the model's table has %" PRIu64 " of %" PRIu32 ": encode this model's table",
+                            g->layer_ids[l], grq_codes_n_rows(codes[l]), grq_codes_row_dim(codes[l]), g->n_rows[l],
+                            g->row_dim);
         if (grq_codes_n_stages(codes[l]) < n_stages)
-            return grq_fail(err, GRQ_E_DATA, "codes of layer %" PRIu32 " have %" PRIu32 " stages; %" PRIu32 " are needed",
+            return grq_fail(err, GRQ_E_DATA,
+                            "codes of layer %" PRIu32 " have %" PRIu32 " stages; %" PRIu32 " are needed",
                             g->layer_ids[l], grq_codes_n_stages(codes[l]), n_stages);
     }
     return GRQ_OK;

@@ -12,7 +12,8 @@ static grq_status check_format(grq_h5 *file, grq_error *err)
 {
     const char *path = grq_h5_path(file);
     if (!grq_h5_has_attribute(file, "/", "format"))
-        return grq_fail(err, GRQ_E_DATA, "%s: not a trace: the root attribute \"format\" is missing; gaterq trace writes traces", path);
+        return grq_fail(err, GRQ_E_DATA,
+                        "%s: not a trace: the root attribute \"format\" is missing; gaterq trace writes traces", path);
     char *format = NULL;
     uint64_t version = 0;
     grq_status st = grq_h5_get_string(file, "/", "format", &format, err);
@@ -38,8 +39,8 @@ static grq_status read_row_dim(grq_h5 *file, grq_trace *out, grq_error *err)
 }
 
 /* Reads one dataset; a first axis of *n_positions 0 is not known yet, a width of 0 neither. */
-static grq_status read_field(grq_h5 *file, const grq_trace_field *field, uint32_t layer, size_t *n_positions, uint32_t *width,
-                             uint32_t max_width, void **member, grq_error *err)
+static grq_status read_field(grq_h5 *file, const grq_trace_field *field, uint32_t layer, size_t *n_positions,
+                             uint32_t *width, uint32_t max_width, void **member, grq_error *err)
 {
     char path[GRQ_FIELD_PATH_BYTES];
     grq_field_path(field, layer, path);
@@ -50,8 +51,8 @@ static grq_status read_field(grq_h5 *file, const grq_trace_field *field, uint32_
     if (st != GRQ_OK) return st;
     if (shape[0] == 0) return grq_fail(err, GRQ_E_DATA, "%s: %s has no positions", grq_h5_path(file), path);
     if (shape[1] < 1 || shape[1] > max_width)
-        return grq_fail(err, GRQ_E_DATA, "%s: %s is %" PRIu64 " wide; 1 to %" PRIu32 " is possible", grq_h5_path(file), path, shape[1],
-                        max_width);
+        return grq_fail(err, GRQ_E_DATA, "%s: %s is %" PRIu64 " wide; 1 to %" PRIu32 " is possible", grq_h5_path(file),
+                        path, shape[1], max_width);
     st = grq_h5_read(file, path, field->type, rank, expected, NULL, member, err);
     if (st != GRQ_OK) return st;
     *n_positions = shape[0];
@@ -70,7 +71,8 @@ static grq_status read_positions(grq_h5 *file, grq_trace *out, grq_error *err)
     }
     for (size_t t = 1; st == GRQ_OK && t < out->n_positions; t++)
         if (out->sequence[t] < out->sequence[t - 1])
-            st = grq_fail(err, GRQ_E_DATA, "%s: /positions/sequence[%zu] is %" PRIu32 " after %" PRIu32 "; sequences follow each other",
+            st = grq_fail(err, GRQ_E_DATA,
+                          "%s: /positions/sequence[%zu] is %" PRIu32 " after %" PRIu32 "; sequences follow each other",
                           grq_h5_path(file), t, out->sequence[t], out->sequence[t - 1]);
     return st;
 }
@@ -81,8 +83,9 @@ static grq_status read_layer(grq_h5 *file, grq_trace_layer *layer, grq_trace *ou
     for (size_t f = 0; st == GRQ_OK && f < grq_n_layer_fields; f++) {
         const grq_trace_field *field = &grq_layer_fields[f];
         const bool by_branch = field->axes == GRQ_AXES_BRANCH;
-        st = read_field(file, field, layer->layer, &out->n_positions, by_branch ? &layer->n_branches : &layer->n_columns,
-                        by_branch ? UINT16_MAX : GRQ_MAX_COLUMNS, grq_field_of_layer(layer, field), err);
+        st =
+            read_field(file, field, layer->layer, &out->n_positions, by_branch ? &layer->n_branches : &layer->n_columns,
+                       by_branch ? UINT16_MAX : GRQ_MAX_COLUMNS, grq_field_of_layer(layer, field), err);
     }
     /* Orders belong to columns; the analyses group look-ups by them. */
     for (size_t i = layer->n_columns; st == GRQ_OK && i < out->n_positions * layer->n_columns; i++)
@@ -99,7 +102,8 @@ static grq_status parse_layer_name(grq_h5 *file, const char *name, uint32_t *lay
     errno = 0;
     const unsigned long value = strtoul(name, &end, 10);
     if (*name < '0' || *name > '9' || *end || errno || value > UINT32_MAX)
-        return grq_fail(err, GRQ_E_DATA, "%s: /layers/%s is not named by a decoder layer's number", grq_h5_path(file), name);
+        return grq_fail(err, GRQ_E_DATA, "%s: /layers/%s is not named by a decoder layer's number", grq_h5_path(file),
+                        name);
     *layer = (uint32_t)value;
     return GRQ_OK;
 }
@@ -117,8 +121,8 @@ static grq_status read_layers(grq_h5 *file, grq_trace *out, grq_error *err)
     uint32_t numbers[GRQ_MAX_MEMORY_LAYERS];
     grq_status st = grq_h5_list(file, "/layers", &names, &n, err);
     if (st == GRQ_OK && (n < 1 || n > GRQ_MAX_MEMORY_LAYERS))
-        st = grq_fail(err, GRQ_E_DATA, "%s: /layers holds %zu memory layers; 1 to %d are possible", grq_h5_path(file), n,
-                      GRQ_MAX_MEMORY_LAYERS);
+        st = grq_fail(err, GRQ_E_DATA, "%s: /layers holds %zu memory layers; 1 to %d are possible", grq_h5_path(file),
+                      n, GRQ_MAX_MEMORY_LAYERS);
     for (size_t l = 0; st == GRQ_OK && l < n; l++) st = parse_layer_name(file, names[l], &numbers[l], err);
     grq_h5_free_names(names, n);
     if (st != GRQ_OK) return st;

@@ -10,18 +10,22 @@ typedef struct {
     uint32_t n_layers, n_columns, n_branches, row_dim;
     uint32_t layer_ids[GRQ_MAX_MEMORY_LAYERS];
     uint32_t column_order[GRQ_MAX_COLUMNS], column_head[GRQ_MAX_COLUMNS];
-    grq_budget budget;  /* what `depth` was given by */
+    grq_budget budget; /* what `depth` was given by */
 } grq_trace_shape;
 
-typedef enum { GRQ_AXES_POSITION, GRQ_AXES_BRANCH, GRQ_AXES_COLUMN } grq_field_axes; /* (T), (T, branches), (T, columns) */
+typedef enum {
+    GRQ_AXES_POSITION,
+    GRQ_AXES_BRANCH,
+    GRQ_AXES_COLUMN
+} grq_field_axes; /* (T), (T, branches), (T, columns) */
 
 /* One dataset: where it lies in the file and which member of grq_trace (positions) or grq_trace_layer holds it. */
 typedef struct {
     const char *group, *name; /* "positions"; below /layers/<L>: "gates", "lookups" */
     grq_h5_type type;
     grq_field_axes axes;
-    size_t member;            /* offset of the pointer */
-    double min, max;          /* accepted values */
+    size_t member;   /* offset of the pointer */
+    double min, max; /* accepted values */
     const char *units, *description;
 } grq_trace_field;
 
@@ -52,6 +56,6 @@ grq_status grq_trace_writer_open(const char *path, const grq_trace_shape *shape,
                                  grq_trace_writer **out, grq_error *err);
 grq_status grq_trace_writer_append(grq_trace_writer *writer, const grq_trace *block, grq_error *err);
 grq_status grq_trace_writer_commit(grq_trace_writer *writer, grq_error *err); /* ends the writer in any case */
-void grq_trace_writer_discard(grq_trace_writer *writer);                      /* takes NULL; removes the temporary file */
+void grq_trace_writer_discard(grq_trace_writer *writer); /* takes NULL; removes the temporary file */
 
 #endif

@@ -46,9 +46,11 @@ static grq_status put_root(grq_h5 *file, const grq_trace_shape *shape, const grq
     grq_status st = grq_h5_put_string(file, "/", "format", GRQ_TRACE_FORMAT, err);
     if (st == GRQ_OK) st = grq_h5_put_u64(file, "/", "format_version", GRQ_TRACE_VERSION, err);
     if (st == GRQ_OK)
-        st = grq_h5_put_string(file, "/", "description",
-                               "Every look-up of a conditional memory: what it reads, what its gate is, what precision is worth. "
-                               "Hidden states follow the full table.", err);
+        st = grq_h5_put_string(
+            file, "/", "description",
+            "Every look-up of a conditional memory: what it reads, what its gate is, what precision is worth. "
+            "Hidden states follow the full table.",
+            err);
     if (st == GRQ_OK) st = grq_h5_put_u64(file, "/", "row_dim", shape->row_dim, err);
     if (st == GRQ_OK) st = put_budget(file, &shape->budget, err);
     if (st == GRQ_OK) st = put_text_kinds(file, err);
@@ -74,14 +76,15 @@ static grq_status make_axis(grq_h5 *file, const char *name, const char *axis, co
 
 static grq_status make_axes(grq_trace_writer *w, grq_error *err)
 {
-    grq_status st = make_axis(w->file, "/axes/position", "position", "number of the position in this file; sequences follow each other",
-                              0, &w->axis_position, err);
+    grq_status st =
+        make_axis(w->file, "/axes/position", "position",
+                  "number of the position in this file; sequences follow each other", 0, &w->axis_position, err);
     if (st == GRQ_OK)
-        st = make_axis(w->file, "/axes/column", "column", "hash column: (order - smallest order) * heads + head", w->shape.n_columns,
-                       &w->axis_column, err);
+        st = make_axis(w->file, "/axes/column", "column", "hash column: (order - smallest order) * heads + head",
+                       w->shape.n_columns, &w->axis_column, err);
     if (st == GRQ_OK)
-        st = make_axis(w->file, "/axes/branch", "branch", "residual branch, each with its own gate", w->shape.n_branches,
-                       &w->axis_branch, err);
+        st = make_axis(w->file, "/axes/branch", "branch", "residual branch, each with its own gate",
+                       w->shape.n_branches, &w->axis_branch, err);
     return st;
 }
 
@@ -92,13 +95,17 @@ static grq_status make_dataset(grq_trace_writer *w, const grq_trace_field *field
     grq_field_path(field, layer, path);
     const bool by_branch = field->axes == GRQ_AXES_BRANCH;
     const grq_h5_spec spec = {
-        .name = path, .type = field->type, .rank = field->axes == GRQ_AXES_POSITION ? 1 : 2,
-        .shape = { 0, by_branch ? w->shape.n_branches : w->shape.n_columns }, .units = field->units,
+        .name = path,
+        .type = field->type,
+        .rank = field->axes == GRQ_AXES_POSITION ? 1 : 2,
+        .shape = { 0, by_branch ? w->shape.n_branches : w->shape.n_columns },
+        .units = field->units,
         .description = field->description,
     };
     grq_status st = grq_h5_dataset_create(w->file, &spec, out, err);
     if (st == GRQ_OK) st = grq_h5_attach_scale(*out, 0, w->axis_position, err);
-    if (st == GRQ_OK && spec.rank == 2) st = grq_h5_attach_scale(*out, 1, by_branch ? w->axis_branch : w->axis_column, err);
+    if (st == GRQ_OK && spec.rank == 2)
+        st = grq_h5_attach_scale(*out, 1, by_branch ? w->axis_branch : w->axis_column, err);
     return st;
 }
 
@@ -113,7 +120,8 @@ static grq_status make_datasets(grq_trace_writer *w, grq_error *err)
         char group[GRQ_FIELD_PATH_BYTES];
         snprintf(group, sizeof group, "/layers/%" PRIu32, w->shape.layer_ids[l]);
         if (st == GRQ_OK)
-            st = grq_h5_put_string(w->file, group, "description", "one memory layer, named by its 0-based decoder layer", err);
+            st = grq_h5_put_string(w->file, group, "description",
+                                   "one memory layer, named by its 0-based decoder layer", err);
     }
     return st;
 }
@@ -136,8 +144,8 @@ grq_status grq_trace_writer_open(const char *path, const grq_trace_shape *shape,
 
 /* ---- blocks ---- */
 
-static grq_status append_field(grq_trace_writer *w, const grq_trace_field *field, uint32_t layer, grq_h5_dataset *dataset,
-                               const void *values, size_t n, size_t width, grq_error *err)
+static grq_status append_field(grq_trace_writer *w, const grq_trace_field *field, uint32_t layer,
+                               grq_h5_dataset *dataset, const void *values, size_t n, size_t width, grq_error *err)
 {
     char path[GRQ_FIELD_PATH_BYTES];
     grq_field_path(field, layer, path);
@@ -160,8 +168,8 @@ grq_status grq_trace_writer_append(grq_trace_writer *w, const grq_trace *block, 
 {
     const size_t n = block->n_positions;
     if (n > w->shape.n_positions - w->n_written)
-        return grq_fail(err, GRQ_E_USAGE, "%s: %zu positions after %zu are more than the %zu announced", grq_h5_path(w->file), n,
-                        w->n_written, w->shape.n_positions);
+        return grq_fail(err, GRQ_E_USAGE, "%s: %zu positions after %zu are more than the %zu announced",
+                        grq_h5_path(w->file), n, w->n_written, w->shape.n_positions);
     grq_status st = append_axis(w, n, err);
     for (size_t f = 0; st == GRQ_OK && f < grq_n_position_fields; f++) {
         const grq_trace_field *field = &grq_position_fields[f];

@@ -16,11 +16,11 @@
 
 static grq_json *document;
 
-#define MUST(call) \
-    do { \
-        grq_error err_ = { .status = GRQ_OK }; \
-        grq_error *const err = &err_; \
-        if ((call) != GRQ_OK) fail_msg("%s", err_.message); \
+#define MUST(call)                                                                                                     \
+    do {                                                                                                               \
+        grq_error err_ = { .status = GRQ_OK };                                                                         \
+        grq_error *const err = &err_;                                                                                  \
+        if ((call) != GRQ_OK) fail_msg("%s", err_.message);                                                            \
     } while (0)
 
 static int open_document(void **state)
@@ -103,7 +103,8 @@ static void mcnemar_tables(void **state)
         lay_out(cells, a, b);
         grq_paired p;
         MUST(grq_paired_compare(a, b, NULL, n, 0, 1, &p, err));
-        assert_true(p.n == n && p.both == cells[0] && p.only_a == cells[1] && p.only_b == cells[2] && p.neither == cells[3]);
+        assert_true(p.n == n && p.both == cells[0] && p.only_a == cells[1] && p.only_b == cells[2] &&
+                    p.neither == cells[3]);
         if (!(fabs(p.difference - number(t, "delta")) <= 1e-12)) fail_msg("%s: difference %.17g", name, p.difference);
         assert_p(name, "exact", p.p_exact, number(t, "exact_two_sided"));
         assert_p(name, "mid-p", p.p_mid, number(t, "mid_p_two_sided"));
@@ -147,7 +148,8 @@ static void bootstrap_intervals(void **state)
         MUST(grq_paired_compare(a, b, NULL, n, 20000, 1, &p, err));
         const double items = 1.5 / (double)n + number(c, "analytic_se") / 8;
         if (!(fabs(p.low - want[0]) <= items && fabs(p.high - want[1]) <= items))
-            fail_msg("%s: ours [%.17g, %.17g], golden [%.17g, %.17g]", text(c, "name"), p.low, p.high, want[0], want[1]);
+            fail_msg("%s: ours [%.17g, %.17g], golden [%.17g, %.17g]", text(c, "name"), p.low, p.high, want[0],
+                     want[1]);
         gsl_rng_free(rng);
         free(cells);
         free(want);
@@ -165,7 +167,8 @@ static void check_family(grq_json_node *family, const char *method, adjustment *
     MUST(grq_json_object(family, method, &golden, err));
     MUST(grq_json_array(golden, "reject", &reject, err));
     size_t n, n_want;
-    double *p = numbers(family, "p", &n), *want = numbers(golden, "adjusted", &n_want), *adjusted = calloc(n, sizeof *adjusted);
+    double *p = numbers(family, "p", &n), *want = numbers(golden, "adjusted", &n_want),
+           *adjusted = calloc(n, sizeof *adjusted);
     assert_int_equal(n, n_want);
     MUST(adjust(p, n, adjusted, err));
     for (size_t i = 0; i < n; i++) {

@@ -15,7 +15,8 @@
 
 static void assert_near(double got, double want, double relative)
 {
-    if (!(fabs(got - want) <= relative * fabs(want))) fail_msg("got %.17g (%a), want %.17g within %g", got, got, want, relative);
+    if (!(fabs(got - want) <= relative * fabs(want)))
+        fail_msg("got %.17g (%a), want %.17g within %g", got, got, want, relative);
 }
 
 static void ranks_share_ties(void **state)
@@ -169,7 +170,10 @@ static void mcnemar_is_right_at_any_size(void **state)
 {
     (void)state;
     /* 60-digit decimals: 2 * P(X <= b), X ~ Binomial(a + b, 1/2) */
-    static const struct { uint64_t a, b; double exact, mid; } cases[] = {
+    static const struct {
+        uint64_t a, b;
+        double exact, mid;
+    } cases[] = {
         { 0, 0, 1, 1 },
         { 1, 0, 1, 0.5 },
         { 1, 1, 1, 0.75 },
@@ -206,7 +210,8 @@ static void paired_compare_counts_and_bounds(void **state)
     assert_int_equal(p.only_b, 20);
     assert_int_equal(p.neither, 100);
     assert_near(p.difference, 0.05, 1e-15);
-    /* sd of the difference: sqrt(b + c - (b - c)^2 / n) / n = 0.0352; of clusters of two equal items sqrt(2) times that */
+    /* sd of the difference: sqrt(b + c - (b - c)^2 / n) / n = 0.0352; of clusters of two equal items sqrt(2) times that
+     */
     assert_near(p.high - p.low, 2 * 1.96 * 0.03526683, 0.07);
     assert_int_equal(grq_paired_compare(a, b, cluster, 200, 4000, 9, &c, NULL), GRQ_OK);
     assert_near(c.high - c.low, M_SQRT2 * 2 * 1.96 * 0.03526683, 0.07);

@@ -17,8 +17,8 @@ grq_status grq_blas_init(grq_error *err);
 const char *grq_blas_description(void); /* "OpenBLAS 0.3.21, kernel Haswell (chosen by gaterq), 1 thread per call" */
 
 /* Row-major C (m,n) = op(A) (m,k) * op(B) (k,n) + beta * C; lda, ldb, ldc are row strides of the stored matrices. */
-void grq_sgemm(bool transpose_a, bool transpose_b, int m, int n, int k, const float *a, int lda, const float *b, int ldb,
-               float beta, float *c, int ldc);
+void grq_sgemm(bool transpose_a, bool transpose_b, int m, int n, int k, const float *a, int lda, const float *b,
+               int ldb, float beta, float *c, int ldc);
 void grq_dgemm(bool transpose_a, bool transpose_b, int m, int n, int k, const double *a, int lda, const double *b,
                int ldb, double beta, double *c, int ldc);
 

@@ -21,8 +21,8 @@ struct grq_encoder {
     const char *description; /* one line for --help */
     const char *scale_rule;  /* "opt", "rms": metadata of the file, decoding does not depend on it */
     uint32_t dim_multiple;   /* row_dim must be a multiple of this */
-    /* Codes one row. codes: (n_stages, code_bytes), side: (n_stages). Fails on a NaN or infinity, naming the column, and
-     * on a scale outside FP16. */
+    /* Codes one row. codes: (n_stages, code_bytes), side: (n_stages). Fails on a NaN or infinity, naming the column,
+     * and on a scale outside FP16. */
     grq_status (*encode_row)(const grq_encoder *encoder, const float *row, uint32_t row_dim, uint32_t n_stages,
                              uint8_t *codes, uint16_t *side, grq_error *err);
     /* Sums the first `depth` stages into out (row_dim). codes[k], side[k] are stage k + 1's. */
@@ -34,8 +34,8 @@ struct grq_encoder {
 grq_status grq_encoder_find(const char *name, const grq_encoder **out, grq_error *err);
 const grq_encoder *grq_encoder_at(size_t index); /* NULL past the end */
 
-size_t grq_code_bytes(uint32_t row_dim);                   /* ceil(row_dim / 8), per row and stage */
-double grq_code_bits_per_value(uint32_t row_dim);          /* per stage, side data included: 1 + 16 / row_dim */
+size_t grq_code_bytes(uint32_t row_dim);          /* ceil(row_dim / 8), per row and stage */
+double grq_code_bits_per_value(uint32_t row_dim); /* per stage, side data included: 1 + 16 / row_dim */
 
 /* A coded table, opened from its file (mmap) or just made. Never changes; any number of threads may read it. */
 typedef struct grq_codes grq_codes;

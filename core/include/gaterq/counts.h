@@ -13,15 +13,15 @@
 
 typedef struct {
     uint32_t n_layers;
-    uint64_t n_positions;      /* tokens counted */
+    uint64_t n_positions; /* tokens counted */
     uint64_t n_rows[GRQ_MAX_MEMORY_LAYERS];
-    uint64_t *count[GRQ_MAX_MEMORY_LAYERS];           /* (n_rows) accesses */
-    double *gate_energy_sum[GRQ_MAX_MEMORY_LAYERS];   /* (n_rows) */
-    double mean_gate_energy[GRQ_MAX_MEMORY_LAYERS];   /* over all look-ups */
+    uint64_t *count[GRQ_MAX_MEMORY_LAYERS];         /* (n_rows) accesses */
+    double *gate_energy_sum[GRQ_MAX_MEMORY_LAYERS]; /* (n_rows) */
+    double mean_gate_energy[GRQ_MAX_MEMORY_LAYERS]; /* over all look-ups */
 } grq_counts;
 
-/* Runs the model over `tokens` in windows of `window` and counts. `codes` has one entry per memory layer. Same bytes for
- * any n_threads. The caller ends *out with grq_counts_free. */
+/* Runs the model over `tokens` in windows of `window` and counts. `codes` has one entry per memory layer. Same bytes
+ * for any n_threads. The caller ends *out with grq_counts_free. */
 grq_status grq_counts_run(const grq_model *model, const grq_codes *const *codes, const int32_t *tokens, size_t n_tokens,
                           uint32_t window, uint32_t n_threads, const grq_progress *progress, grq_counts *out,
                           grq_error *err);

@@ -13,12 +13,12 @@
  * Files above `max_bytes` are refused by name (0: no limit). */
 grq_status grq_file_read(const char *path, size_t max_bytes, char **bytes, size_t *n_bytes, grq_error *err);
 
-/* A file being written under "<path>.tmp-<pid>-<n>". Commit flushes, fsyncs and renames it to `path`; discard removes it.
- * Both end the object and take NULL. A full disk, or any other short write, is an error of commit, which then leaves
- * nothing behind. A `path` that is a folder, a device or a pipe is refused; a link to a file is followed. */
+/* A file being written under "<path>.tmp-<pid>-<n>". Commit flushes, fsyncs and renames it to `path`; discard removes
+ * it. Both end the object and take NULL. A full disk, or any other short write, is an error of commit, which then
+ * leaves nothing behind. A `path` that is a folder, a device or a pipe is refused; a link to a file is followed. */
 typedef struct grq_outfile grq_outfile;
 grq_status grq_outfile_open(const char *path, grq_outfile **out, grq_error *err);
-FILE *grq_outfile_stream(grq_outfile *file);              /* borrowed; do not close */
+FILE *grq_outfile_stream(grq_outfile *file);                /* borrowed; do not close */
 const char *grq_outfile_temporary(const grq_outfile *file); /* the temporary name, for libraries that open by name */
 grq_status grq_outfile_commit(grq_outfile *file, grq_error *err);
 void grq_outfile_discard(grq_outfile *file);

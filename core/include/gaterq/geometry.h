@@ -27,19 +27,20 @@ typedef struct {
     uint32_t row_dim;                          /* values per row */
     uint32_t width;                            /* hidden width of one residual branch */
     uint32_t n_branches;                       /* residual branches (hyper-connections) */
-    uint64_t prime_start;                      /* every head owns a prime > prime_start - 1 of rows ("engram_vocab_size") */
-    uint64_t n_ids;                            /* compressed vocabulary; every multiplier depends on it */
-    int32_t pad_id;                            /* compressed id that fills missing slots */
-    uint64_t multiplier_seed;                  /* layer L draws from default_rng(multiplier_seed * L) */
-    double norm_eps;                           /* eps of the two gate norms */
-    double gate_clamp;                         /* |s| is at least this under the square root */
+    uint64_t prime_start;     /* every head owns a prime > prime_start - 1 of rows ("engram_vocab_size") */
+    uint64_t n_ids;           /* compressed vocabulary; every multiplier depends on it */
+    int32_t pad_id;           /* compressed id that fills missing slots */
+    uint64_t multiplier_seed; /* layer L draws from default_rng(multiplier_seed * L) */
+    double norm_eps;          /* eps of the two gate norms */
+    double gate_clamp;        /* |s| is at least this under the square root */
     /* derived by grq_geometry_derive */
-    uint32_t n_columns;                                          /* (max_order - min_order + 1) * n_heads */
-    uint32_t row_values;                                         /* n_columns * row_dim: width of a concatenated look-up */
-    uint64_t multipliers[GRQ_MAX_MEMORY_LAYERS][GRQ_MAX_ORDER];  /* odd; index = look-back */
-    uint64_t primes[GRQ_MAX_MEMORY_LAYERS][GRQ_MAX_COLUMNS];     /* rows per column; column = (order - min) * heads + head */
-    uint64_t offsets[GRQ_MAX_MEMORY_LAYERS][GRQ_MAX_COLUMNS];    /* first row of a column within its layer's table */
-    uint64_t n_rows[GRQ_MAX_MEMORY_LAYERS];                      /* sum of the layer's primes */
+    uint32_t n_columns;  /* (max_order - min_order + 1) * n_heads */
+    uint32_t row_values; /* n_columns * row_dim: width of a concatenated look-up */
+    uint64_t multipliers[GRQ_MAX_MEMORY_LAYERS][GRQ_MAX_ORDER]; /* odd; index = look-back */
+    uint64_t primes[GRQ_MAX_MEMORY_LAYERS]
+                   [GRQ_MAX_COLUMNS]; /* rows per column; column = (order - min) * heads + head */
+    uint64_t offsets[GRQ_MAX_MEMORY_LAYERS][GRQ_MAX_COLUMNS]; /* first row of a column within its layer's table */
+    uint64_t n_rows[GRQ_MAX_MEMORY_LAYERS];                   /* sum of the layer's primes */
 } grq_geometry;
 
 /* Fills the derived part. Fails, naming the field, when a given value makes no sense. */

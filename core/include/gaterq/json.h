@@ -26,7 +26,14 @@ grq_json_node *grq_json_root(grq_json *document);
 /* "file.json: train.batch": for messages of the caller. Lives as long as the document. */
 const char *grq_json_where(grq_json_node *node);
 
-typedef enum { GRQ_JSON_NULL, GRQ_JSON_BOOL, GRQ_JSON_NUMBER, GRQ_JSON_STRING, GRQ_JSON_ARRAY, GRQ_JSON_OBJECT } grq_json_kind;
+typedef enum {
+    GRQ_JSON_NULL,
+    GRQ_JSON_BOOL,
+    GRQ_JSON_NUMBER,
+    GRQ_JSON_STRING,
+    GRQ_JSON_ARRAY,
+    GRQ_JSON_OBJECT
+} grq_json_kind;
 grq_json_kind grq_json_kind_of(const grq_json_node *node);
 
 /* Members of an object. Each marks the key as known. `grq_json_find` returns NULL when absent; the others fail when the
@@ -36,7 +43,8 @@ grq_json_node *grq_json_find(grq_json_node *object, const char *key);
 grq_status grq_json_object(grq_json_node *object, const char *key, grq_json_node **out, grq_error *err);
 grq_status grq_json_array(grq_json_node *object, const char *key, grq_json_node **out, grq_error *err);
 grq_status grq_json_string(grq_json_node *object, const char *key, const char **out, grq_error *err);
-grq_status grq_json_u64(grq_json_node *object, const char *key, uint64_t min, uint64_t max, uint64_t *out, grq_error *err);
+grq_status grq_json_u64(grq_json_node *object, const char *key, uint64_t min, uint64_t max, uint64_t *out,
+                        grq_error *err);
 grq_status grq_json_i64(grq_json_node *object, const char *key, int64_t min, int64_t max, int64_t *out, grq_error *err);
 grq_status grq_json_f64(grq_json_node *object, const char *key, double min, double max, double *out, grq_error *err);
 grq_status grq_json_bool(grq_json_node *object, const char *key, bool *out, grq_error *err);
@@ -45,8 +53,8 @@ grq_status grq_json_finish(grq_json_node *object, grq_error *err);
 
 /* Elements of an array (or of an object, in file order). */
 size_t grq_json_count(const grq_json_node *node);
-grq_json_node *grq_json_at(grq_json_node *node, size_t index);     /* NULL past the end */
-const char *grq_json_key_at(grq_json_node *object, size_t index);  /* borrowed; marks nothing */
+grq_json_node *grq_json_at(grq_json_node *node, size_t index);    /* NULL past the end */
+const char *grq_json_key_at(grq_json_node *object, size_t index); /* borrowed; marks nothing */
 /* The value of a node itself, for array elements. */
 grq_status grq_json_as_string(grq_json_node *node, const char **out, grq_error *err);
 grq_status grq_json_as_u64(grq_json_node *node, uint64_t min, uint64_t max, uint64_t *out, grq_error *err);
@@ -64,7 +72,8 @@ void grq_json_begin_object(grq_json_writer *writer, const char *key);
 void grq_json_end_object(grq_json_writer *writer);
 void grq_json_begin_array(grq_json_writer *writer, const char *key);
 void grq_json_end_array(grq_json_writer *writer);
-void grq_json_put_string(grq_json_writer *writer, const char *key, const char *value); /* NULL: null; broken UTF-8: U+FFFD */
+void grq_json_put_string(grq_json_writer *writer, const char *key,
+                         const char *value); /* NULL: null; broken UTF-8: U+FFFD */
 void grq_json_put_u64(grq_json_writer *writer, const char *key, uint64_t value);
 void grq_json_put_i64(grq_json_writer *writer, const char *key, int64_t value);
 void grq_json_put_f64(grq_json_writer *writer, const char *key, double value);

@@ -41,7 +41,8 @@ void grq_layer_gates(const grq_memory_layer *layer, size_t n_tokens, const float
                      const uint8_t *dead, float *gates);
 
 /* h += gate * value, in place; the product is rounded before the sum. A gate of 0 leaves the stream's bits alone. */
-void grq_layer_inject(const grq_memory_layer *layer, size_t n_tokens, const float *gates, const float *values, float *h);
+void grq_layer_inject(const grq_memory_layer *layer, size_t n_tokens, const float *gates, const float *values,
+                      float *h);
 
 /* Gate energy G[t] = sum over branches of gate^2. gates (n_tokens, n_branches) -> energy (n_tokens). */
 void grq_gate_energy(size_t n_tokens, uint32_t n_branches, const float *gates, float *energy);
@@ -52,7 +53,7 @@ void grq_layer_tau(const grq_memory_layer *layer, double *tau);
 
 /* The same gate in binary64, one token and branch: the definition that the float kernels are tested against.
  * h, key, query_gain, key_gain have `width` elements. Returns the gate; *s may be NULL. */
-double grq_gate_f64(uint32_t width, const double *h, const double *key, const double *query_gain, const double *key_gain,
-                    double eps, double clamp, double *s);
+double grq_gate_f64(uint32_t width, const double *h, const double *key, const double *query_gain,
+                    const double *key_gain, double eps, double clamp, double *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* gaterq/policy.h - which look-ups of a batch read how many stages.
  *
- * A look-up is (position t, column j). GateRQ ranks by importance I[t,j] = G[t] tau[j] ||e[t,j]||^2, where G is the gate
- * energy from stage 1 and e the stage-1 row, so that nothing but stage 1 must be read to decide. */
+ * A look-up is (position t, column j). GateRQ ranks by importance I[t,j] = G[t] tau[j] ||e[t,j]||^2, where G is the
+ * gate energy from stage 1 and e the stage-1 row, so that nothing but stage 1 must be read to decide. */
 #ifndef GATERQ_POLICY_H
 #define GATERQ_POLICY_H
 
@@ -39,7 +39,8 @@ typedef struct {
     const float *true_reduction;  /* (n_positions, n_columns) see trace.h: injected_reduction */
 } grq_lookup_batch;
 
-/* Scores, larger first; (n_positions, n_columns). `seed` is used by random and shuffled. Fails naming a missing array. */
+/* Scores, larger first; (n_positions, n_columns). `seed` is used by random and shuffled. Fails naming a missing array.
+ */
 grq_status grq_policy_score(grq_ordering ordering, const grq_lookup_batch *batch, uint64_t seed, double *score,
                             grq_error *err);
 

@@ -20,11 +20,11 @@ void grq_rng_seed(grq_rng *rng, uint64_t seed);
  * 64-bit FNV-1a hash of `purpose`, as four 32-bit words. Adding a draw to one purpose never shifts another. */
 void grq_rng_seed_for(grq_rng *rng, uint64_t seed, const char *purpose);
 
-uint64_t grq_rng_next(grq_rng *rng);                      /* 64 uniform bits */
-uint64_t grq_rng_below(grq_rng *rng, uint64_t bound);     /* [0, bound), bound > 0; Lemire's 64-bit method, as numpy for
-                                                             bounds above 2^32 (numpy's 32-bit path is not followed) */
-double grq_rng_uniform(grq_rng *rng);                     /* [0, 1), 53 bits: (next >> 11) * 2^-53 */
-double grq_rng_normal(grq_rng *rng);                      /* N(0, 1), polar method, no cached second value */
+uint64_t grq_rng_next(grq_rng *rng);                  /* 64 uniform bits */
+uint64_t grq_rng_below(grq_rng *rng, uint64_t bound); /* [0, bound), bound > 0; Lemire's 64-bit method, as numpy for
+                                                         bounds above 2^32 (numpy's 32-bit path is not followed) */
+double grq_rng_uniform(grq_rng *rng);                 /* [0, 1), 53 bits: (next >> 11) * 2^-53 */
+double grq_rng_normal(grq_rng *rng);                  /* N(0, 1), polar method, no cached second value */
 void grq_rng_shuffle(grq_rng *rng, void *items, size_t n_items, size_t item_bytes); /* Fisher-Yates, from the end */
 
 #endif

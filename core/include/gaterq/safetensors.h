@@ -3,7 +3,8 @@
  * Layout: 8-byte little-endian header length, JSON header, data. Refused by name: a header above 100 MB or past the end
  * of the file, broken JSON, duplicate names, unknown dtypes, shapes that do not give the byte count, overlapping
  * tensors, holes, trailing bytes. Our writer sorts nothing: tensors lie in the order given, each start aligned to
- * `GRQ_SAFETENSORS_ALIGN` bytes by padding the header (first tensor) and by requiring callers' sizes; see the .c file. */
+ * `GRQ_SAFETENSORS_ALIGN` bytes by padding the header (first tensor) and by requiring callers' sizes; see the .c file.
+ */
 #ifndef GATERQ_SAFETENSORS_H
 #define GATERQ_SAFETENSORS_H
 
@@ -13,8 +14,21 @@
 #include "gaterq/status.h"
 
 typedef enum {
-    GRQ_F32, GRQ_F16, GRQ_BF16, GRQ_F64, GRQ_F8_E4M3, GRQ_F8_E8M0, GRQ_I8, GRQ_U8, GRQ_I16, GRQ_U16, GRQ_I32, GRQ_U32,
-    GRQ_I64, GRQ_U64, GRQ_BOOL
+    GRQ_F32,
+    GRQ_F16,
+    GRQ_BF16,
+    GRQ_F64,
+    GRQ_F8_E4M3,
+    GRQ_F8_E8M0,
+    GRQ_I8,
+    GRQ_U8,
+    GRQ_I16,
+    GRQ_U16,
+    GRQ_I32,
+    GRQ_U32,
+    GRQ_I64,
+    GRQ_U64,
+    GRQ_BOOL
 } grq_dtype;
 
 const char *grq_dtype_name(grq_dtype dtype); /* "F32", "F8_E4M3", ... as in the format */

@@ -34,12 +34,13 @@ grq_interval grq_wilson(uint64_t k, uint64_t n);
 
 typedef struct {
     uint64_t n, both, only_a, only_b, neither;
-    double difference;      /* (only_a - only_b) / n */
-    double low, high;       /* 95 % percentile bootstrap over clusters (items when cluster is NULL) */
-    double p_exact, p_mid;  /* two-sided McNemar: exact and mid-p */
+    double difference;     /* (only_a - only_b) / n */
+    double low, high;      /* 95 % percentile bootstrap over clusters (items when cluster is NULL) */
+    double p_exact, p_mid; /* two-sided McNemar: exact and mid-p */
 } grq_paired;
 
-/* a, b: correct or not, item by item (n). `cluster` (n) may be NULL. Exact for any counts (2 million discordant pairs). */
+/* a, b: correct or not, item by item (n). `cluster` (n) may be NULL. Exact for any counts (2 million discordant pairs).
+ */
 grq_status grq_paired_compare(const bool *a, const bool *b, const uint32_t *cluster, size_t n, uint32_t n_resamples,
                               uint64_t seed, grq_paired *out, grq_error *err);
 double grq_mcnemar_exact(uint64_t only_a, uint64_t only_b);

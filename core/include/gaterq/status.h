@@ -11,13 +11,13 @@ extern "C" {
 
 typedef enum {
     GRQ_OK = 0,
-    GRQ_E_CHECK,       /* a result fell outside its tolerance      (tool exits 1)   */
-    GRQ_E_USAGE,       /* bad command line or configuration        (tool exits 2)   */
-    GRQ_E_IO,          /* the operating system refused             (tool exits 3)   */
-    GRQ_E_DATA,        /* a file's content is not what it must be  (tool exits 3)   */
-    GRQ_E_NOMEM,       /* no memory                                (tool exits 3)   */
-    GRQ_E_DEVICE,      /* no such accelerator                      (tool exits 4)   */
-    GRQ_E_INTERRUPTED  /* the caller asked to stop                 (tool exits 130) */
+    GRQ_E_CHECK,      /* a result fell outside its tolerance      (tool exits 1)   */
+    GRQ_E_USAGE,      /* bad command line or configuration        (tool exits 2)   */
+    GRQ_E_IO,         /* the operating system refused             (tool exits 3)   */
+    GRQ_E_DATA,       /* a file's content is not what it must be  (tool exits 3)   */
+    GRQ_E_NOMEM,      /* no memory                                (tool exits 3)   */
+    GRQ_E_DEVICE,     /* no such accelerator                      (tool exits 4)   */
+    GRQ_E_INTERRUPTED /* the caller asked to stop                 (tool exits 130) */
 } grq_status;
 
 enum { GRQ_ERROR_BYTES = 1024 };

@@ -41,16 +41,18 @@ typedef struct {
  * layer and block of `batch_positions`. */
 grq_status grq_trace_capture(const grq_model *model, const grq_codes *const *codes, const grq_counts *counts,
                              const grq_sequences *sequences, const grq_budget *budget, uint32_t batch_positions,
-                             const grq_trace_info *info, const char *path, const grq_progress *progress, grq_error *err);
+                             const grq_trace_info *info, const char *path, const grq_progress *progress,
+                             grq_error *err);
 
 /* A trace read back whole, for analysis. */
 typedef struct {
-    uint32_t layer;       /* backbone layer */
+    uint32_t layer; /* backbone layer */
     uint32_t n_columns, n_branches;
-    float *gates_stage1, *gates_full;                 /* (n_positions, n_branches) */
-    int64_t *row;                                     /* (n_positions, n_columns), as all below */
-    uint8_t *head, *order;                            /* hash function within the order; the n of the n-gram */
-    float *gate_energy, *gate_energy_full, *tau, *row_energy, *importance, *prior, *weighted_reduction, *injected_reduction;
+    float *gates_stage1, *gates_full; /* (n_positions, n_branches) */
+    int64_t *row;                     /* (n_positions, n_columns), as all below */
+    uint8_t *head, *order;            /* hash function within the order; the n of the n-gram */
+    float *gate_energy, *gate_energy_full, *tau, *row_energy, *importance, *prior, *weighted_reduction,
+        *injected_reduction;
     uint64_t *frequency;
     uint8_t *depth;
 } grq_trace_layer;
@@ -59,7 +61,7 @@ typedef struct {
     size_t n_positions;
     int32_t *token;
     uint32_t *sequence, *position;
-    uint8_t *kind;        /* grq_text_kind */
+    uint8_t *kind; /* grq_text_kind */
     uint32_t n_layers;
     grq_trace_layer layers[GRQ_MAX_MEMORY_LAYERS];
     uint32_t row_dim;

@@ -39,7 +39,8 @@ const char *grq_vocab_kind(const grq_vocab *vocab); /* "words" or "bytes" */
 /* On GRQ_OK the caller frees *ids (never NULL). `words`: an unknown word is an error that names it. */
 grq_status grq_vocab_encode(const grq_vocab *vocab, const char *text, size_t n_bytes, int32_t **ids, size_t *n_ids,
                             grq_error *err);
-/* Caller frees *text (NUL-terminated; may hold broken UTF-8 in the middle of a character). Words are joined by spaces. */
+/* Caller frees *text (NUL-terminated; may hold broken UTF-8 in the middle of a character). Words are joined by spaces.
+ */
 grq_status grq_vocab_decode(const grq_vocab *vocab, const int32_t *ids, size_t n_ids, char **text, grq_error *err);
 /* Bytes of one token, borrowed. */
 const char *grq_vocab_token(const grq_vocab *vocab, int32_t id, size_t *n_bytes);

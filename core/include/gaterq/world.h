@@ -52,18 +52,18 @@ grq_status grq_world_corpus(const grq_world *world, size_t n_tokens, uint64_t se
                             uint64_t *mentions, grq_error *err);
 
 typedef struct {
-    const char *id;             /* the fact's id */
-    size_t fact;                /* index into the world's facts */
+    const char *id; /* the fact's id */
+    size_t fact;    /* index into the world's facts */
     const char *subject, *relation;
-    const int32_t *prompt;      /* starts with the token that ends a line or sentence, so that nothing precedes it */
+    const int32_t *prompt; /* starts with the token that ends a line or sentence, so that nothing precedes it */
     size_t n_prompt;
-    const int32_t *answer;      /* the trained answer, without the stop token */
+    const int32_t *answer; /* the trained answer, without the stop token */
     size_t n_answer;
     size_t n_accepted;
     const char *const *accepted;
     double popularity;
-    uint32_t quartile;          /* 0 coldest .. 3 hottest among the questions returned; equal popularities together */
-    bool held;                  /* this fact's question form is never in the training text */
+    uint32_t quartile; /* 0 coldest .. 3 hottest among the questions returned; equal popularities together */
+    bool held;         /* this fact's question form is never in the training text */
 } grq_question;
 
 /* Texts and ids belong to the world, which must outlive the questions. */
