@@ -19,6 +19,14 @@ static void append(char *to, size_t room, const char *format, ...)
 
 /* ---- what is shown ---- */
 
+/* With so many digits; what would round to zero keeps its size ("3e-08"). */
+static void append_number(claim *c, double value, int digits)
+{
+    const bool vanishes = value != 0 && fabs(value) < 0.5 * pow(10, -digits);
+    if (vanishes) append(c->ours, sizeof c->ours, "%.0e", value);
+    else append(c->ours, sizeof c->ours, "%.*f", digits, value);
+}
+
 /* {"label", "path", "unit": "%" | "points" | "", "digits"}: one value, or the range of several. */
 static grq_status show_value(grq_json_node *node, results *run, claim *c, grq_error *err)
 {
@@ -39,8 +47,12 @@ static grq_status show_value(grq_json_node *node, results *run, claim *c, grq_er
         high = fmax(high, values[i]);
     }
     const double scale = *unit ? 100 : 1;
-    append(c->ours, sizeof c->ours, "%s%s %.*f", *c->ours ? ", " : "", label, (int)digits, scale * low);
-    if (n > 1) append(c->ours, sizeof c->ours, " to %.*f", (int)digits, scale * high);
+    append(c->ours, sizeof c->ours, "%s%s ", *c->ours ? ", " : "", label);
+    append_number(c, scale * low, (int)digits);
+    if (n > 1) {
+        append(c->ours, sizeof c->ours, " to ");
+        append_number(c, scale * high, (int)digits);
+    }
     if (*unit) append(c->ours, sizeof c->ours, " %s", unit);
     return GRQ_OK;
 }

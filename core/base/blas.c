@@ -1,3 +1,4 @@
+/* The only file that knows OpenBLAS. */
 #include "gaterq/blas.h"
 
 #include <dlfcn.h>
@@ -6,22 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CBLAS's own enumeration values. */
+/* CBLAS's own values; declared here because the library is not linked. */
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 
-typedef void sgemm_function(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
-                            const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
-typedef void dgemm_function(int order, int transpose_a, int transpose_b, int m, int n, int k, double alpha,
-                            const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
+typedef void sgemm_function(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a,
+                            int lda, const float *b, int ldb, float beta, float *c, int ldc);
+typedef void dgemm_function(int order, int trans_a, int trans_b, int m, int n, int k, double alpha, const double *a,
+                            int lda, const double *b, int ldb, double beta, double *c, int ldc);
 
+/* Written once under `once`, read-only afterwards. */
+static struct {
+    sgemm_function *sgemm;
+    dgemm_function *dgemm;
+    grq_status status;
+    char failure[512];
+    char description[256];
+} blas;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static sgemm_function *sgemm;
-static dgemm_function *dgemm;
-static char description[256] = "no BLAS loaded";
-static grq_error failure;
 
-/* The kernels that this processor can run and that 0.3.21 has; NULL: let the library choose. */
-static const char *best_core(void)
+static const char install_hint[] = "install it with: apt-get install libopenblas0-pthread";
+
+/* The core whose kernels suit this CPU, by feature bits rather than by model; NULL leaves it to OpenBLAS. */
+static const char *suitable_core(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -33,89 +40,97 @@ static const char *best_core(void)
     return NULL;
 }
 
-/* Sets a variable while the library starts, and puts back what was there. */
-static void with_variable(const char *name, const char *value, char **before)
+/* Sets a variable and returns a copy of what it was (NULL: unset, or no memory to remember it). */
+static char *exchange_variable(const char *name, const char *value)
 {
-    const char *old = getenv(name);
-    *before = old ? strdup(old) : NULL;
+    const char *const old = getenv(name);
+    char *const copy = old ? strdup(old) : NULL;
     setenv(name, value, 1);
+    return copy;
 }
 
-static void restore_variable(const char *name, char *before)
+static void restore_variable(const char *name, char *old)
 {
-    if (before) setenv(name, before, 1);
+    if (old) setenv(name, old, 1);
     else unsetenv(name);
-    free(before);
+    free(old);
 }
 
 static void *open_library(void)
 {
-    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    void *const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     return library ? library : dlopen("libopenblas.so", RTLD_NOW | RTLD_LOCAL);
 }
 
-static void *symbol(void *library, const char *name)
+static void fail(const char *reason)
 {
-    void *found = dlsym(library, name);
-    if (!found && failure.status == GRQ_OK)
-        grq_fail(&failure, GRQ_E_DEVICE, "the OpenBLAS found here has no %s; install libopenblas0-pthread", name);
-    return found;
+    blas.status = GRQ_E_IO;
+    snprintf(blas.failure, sizeof blas.failure,
+             "OpenBLAS (Debian package libopenblas0-pthread) cannot be used: %s; %s", reason, install_hint);
 }
 
-static void describe(void *library, bool chosen)
+static void describe(void *library, const char *who_chose)
 {
-    char *(*core)(void) = (char *(*)(void))dlsym(library, "openblas_get_corename");
-    char *(*config)(void) = (char *(*)(void))dlsym(library, "openblas_get_config");
-    const char *text = config ? config() : "", *at = strstr(text, "OpenBLAS ");
-    char version[48] = "";
-    if (at) snprintf(version, sizeof version, "%.*s", (int)strcspn(at + 9, " "), at + 9);
-    snprintf(description, sizeof description, "OpenBLAS %s, kernel %s (%s), 1 thread per call", version,
-             core ? core() : "unknown", chosen ? "chosen by gaterq" : "OPENBLAS_CORETYPE or the library's choice");
+    /* ISO C has no cast from object to function pointers; POSIX guarantees that these bits are one. */
+    char *(*config)(void) = NULL, *(*core)(void) = NULL;
+    *(void **)&config = dlsym(library, "openblas_get_config");
+    *(void **)&core = dlsym(library, "openblas_get_corename");
+    char version[64] = "OpenBLAS";
+    const char *const text = config ? config() : "";
+    if (strncmp(text, "OpenBLAS ", 9) == 0) snprintf(version, sizeof version, "OpenBLAS %.*s", (int)strcspn(text + 9, " "), text + 9);
+    snprintf(blas.description, sizeof blas.description, "%s, kernel %s (chosen by %s), 1 thread per call", version,
+             core ? core() : "unknown", who_chose);
 }
 
 static void load(void)
 {
-    char *core_before = NULL, *threads_before = NULL;
-    const char *core = getenv("OPENBLAS_CORETYPE") ? NULL : best_core();
-    if (core) with_variable("OPENBLAS_CORETYPE", core, &core_before);
-    with_variable("OPENBLAS_NUM_THREADS", "1", &threads_before);
-    void *library = open_library();
-    if (core) restore_variable("OPENBLAS_CORETYPE", core_before);
-    restore_variable("OPENBLAS_NUM_THREADS", threads_before);
+    const char *const users = getenv("OPENBLAS_CORETYPE");
+    const bool by_user = users && *users;
+    const char *const core = by_user ? NULL : suitable_core();
+    /* OpenBLAS reads both while it starts; nothing else should see them. */
+    char *const old_core = core ? exchange_variable("OPENBLAS_CORETYPE", core) : NULL;
+    char *const old_threads = exchange_variable("OPENBLAS_NUM_THREADS", "1");
+    void *const library = open_library();
+    if (core) restore_variable("OPENBLAS_CORETYPE", old_core);
+    restore_variable("OPENBLAS_NUM_THREADS", old_threads);
     if (!library) {
-        grq_fail(&failure, GRQ_E_DEVICE,
-                 "OpenBLAS cannot be opened (%s); install it with: apt-get install libopenblas0-pthread", dlerror());
+        const char *const reason = dlerror();
+        fail(reason ? reason : "it was not found");
         return;
     }
-    sgemm = (sgemm_function *)symbol(library, "cblas_sgemm");
-    dgemm = (dgemm_function *)symbol(library, "cblas_dgemm");
-    void (*set_threads)(int) = (void (*)(int))symbol(library, "openblas_set_num_threads");
-    if (failure.status != GRQ_OK) return;
+    void (*set_threads)(int) = NULL;
+    *(void **)&blas.sgemm = dlsym(library, "cblas_sgemm");
+    *(void **)&blas.dgemm = dlsym(library, "cblas_dgemm");
+    *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
+    if (!blas.sgemm || !blas.dgemm || !set_threads) {
+        fail("it lacks cblas_sgemm, cblas_dgemm or openblas_set_num_threads");
+        return;
+    }
     set_threads(1);
-    describe(library, core != NULL);
+    describe(library, by_user ? "OPENBLAS_CORETYPE" : core ? "gaterq" : "OpenBLAS");
 }
 
 grq_status grq_blas_init(grq_error *err)
 {
     pthread_once(&once, load);
-    return failure.status == GRQ_OK ? GRQ_OK : grq_fail(err, failure.status, "%s", failure.message);
+    return blas.status == GRQ_OK ? GRQ_OK : grq_fail(err, blas.status, "%s", blas.failure);
 }
 
 const char *grq_blas_description(void)
 {
-    return description;
+    return blas.description;
 }
 
-void grq_sgemm(bool transpose_a, bool transpose_b, int m, int n, int k, const float *a, int lda, const float *b,
-               int ldb, float beta, float *c, int ldc)
+void grq_sgemm(bool transpose_a, bool transpose_b, int m, int n, int k, const float *a, int lda, const float *b, int ldb,
+               float beta, float *c, int ldc)
 {
-    sgemm(ROW_MAJOR, transpose_a ? TRANSPOSE : NO_TRANSPOSE, transpose_b ? TRANSPOSE : NO_TRANSPOSE, m, n, k, 1.0f, a,
-          lda, b, ldb, beta, c, ldc);
+    blas.sgemm(ROW_MAJOR, transpose_a ? TRANSPOSE : NO_TRANSPOSE, transpose_b ? TRANSPOSE : NO_TRANSPOSE, m, n, k, 1.0f, a,
+               lda, b, ldb, beta, c, ldc);
 }
 
 void grq_dgemm(bool transpose_a, bool transpose_b, int m, int n, int k, const double *a, int lda, const double *b,
                int ldb, double beta, double *c, int ldc)
 {
-    dgemm(ROW_MAJOR, transpose_a ? TRANSPOSE : NO_TRANSPOSE, transpose_b ? TRANSPOSE : NO_TRANSPOSE, m, n, k, 1.0, a,
-          lda, b, ldb, beta, c, ldc);
+    blas.dgemm(ROW_MAJOR, transpose_a ? TRANSPOSE : NO_TRANSPOSE, transpose_b ? TRANSPOSE : NO_TRANSPOSE, m, n, k, 1.0, a,
+               lda, b, ldb, beta, c, ldc);
 }

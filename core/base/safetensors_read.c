@@ -318,7 +318,7 @@ grq_status grq_safetensors_get(const grq_safetensors *file, const char *name, gr
         grq_tensor_print(t->dtype, t->rank, t->shape, found, sizeof found);
         return grq_fail(err, GRQ_E_DATA, "%s: tensor \"%s\" must be %s, is %s", file->path, name, wanted, found);
     }
-    if ((uintptr_t)t->data % grq_dtype_bytes(dtype) != 0)
+    if (t->n_bytes > 0 && (uintptr_t)t->data % grq_dtype_bytes(dtype) != 0)
         return grq_fail(err, GRQ_E_DATA,
                         "%s: tensor \"%s\" begins at byte %zu, which is no multiple of its %zu-byte values; "
                         "save the file again with tensors of wide types first",
@@ -328,11 +328,13 @@ grq_status grq_safetensors_get(const grq_safetensors *file, const char *name, gr
     return GRQ_OK;
 }
 
+/* A walk over the keys rather than grq_json_find, which takes notes: an open file never changes. */
 const char *grq_safetensors_metadata(const grq_safetensors *file, const char *key)
 {
     const char *value = NULL;
-    grq_json_node *const node = file->metadata ? grq_json_find(file->metadata, key) : NULL;
-    if (node) grq_json_as_string(node, &value, NULL);
+    for (size_t i = 0; file->metadata && i < grq_json_count(file->metadata); i++)
+        if (strcmp(grq_json_key_at(file->metadata, i), key) == 0)
+            grq_json_as_string(grq_json_at(file->metadata, i), &value, NULL);
     return value;
 }
 

@@ -1,78 +1,144 @@
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/safetensors_internal.h"
+#include "base/utf8.h"
 #include "gaterq/file.h"
 #include "gaterq/json.h"
 
-/* The header's JSON: metadata first, then the tensors with their places in the data section. */
-static grq_status make_header(const char *path, const grq_tensor *tensors, size_t n_tensors,
-                              const grq_metadata *metadata, size_t n_metadata, grq_json_writer *w, grq_error *err)
+typedef struct {
+    const char *path;
+    const grq_tensor *tensors;
+    size_t n_tensors;
+    const grq_metadata *metadata;
+    size_t n_metadata;
+} content;
+
+/* ---- what must not be written ------------------------------------------------------------------------------------ */
+
+static int compare_strings(const void *a, const void *b)
 {
-    uint64_t place = 0;
+    const char *const *const x = a, *const *const y = b;
+    return strcmp(*x, *y);
+}
+
+/* Refuses names that our reader, or JSON, could not give back: missing, not UTF-8, twice. `names` is sorted. */
+static grq_status check_names(const char *path, const char *what, const char **names, size_t n, grq_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!names[i]) return grq_fail(err, GRQ_E_DATA, "%s: %s %zu has no name", path, what, i);
+        if (!grq_utf8_valid(names[i])) return grq_fail(err, GRQ_E_DATA, "%s: the name of %s %zu is not UTF-8", path, what, i);
+    }
+    qsort(names, n, sizeof *names, compare_strings);
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            return grq_fail(err, GRQ_E_DATA, "%s: two of %s are called \"%s\"", path, what, names[i]);
+    return GRQ_OK;
+}
+
+static grq_status check_all_names(const content *c, grq_error *err)
+{
+    const size_t n = c->n_tensors > c->n_metadata ? c->n_tensors : c->n_metadata;
+    const char **names = calloc(n ? n : 1, sizeof(char *));
+    if (!names) return grq_fail(err, GRQ_E_NOMEM, "%s: no memory for %zu names", c->path, n);
+    for (size_t i = 0; i < c->n_tensors; i++) names[i] = c->tensors[i].name;
+    grq_status st = check_names(c->path, "tensor", names, c->n_tensors, err);
+    for (size_t i = 0; i < c->n_metadata; i++) names[i] = c->metadata[i].key;
+    if (st == GRQ_OK) st = check_names(c->path, "metadata", names, c->n_metadata, err);
+    free(names);
+    for (size_t i = 0; st == GRQ_OK && i < c->n_metadata; i++)
+        if (!c->metadata[i].value || !grq_utf8_valid(c->metadata[i].value))
+            st = grq_fail(err, GRQ_E_DATA, "%s: metadata \"%s\" is not UTF-8 text", c->path, c->metadata[i].key);
+    return st;
+}
+
+static grq_status check_tensor(const char *path, const grq_tensor *t, grq_error *err)
+{
+    if (strcmp(t->name, GRQ_SAFETENSORS_METADATA) == 0)
+        return grq_fail(err, GRQ_E_DATA, "%s: a tensor must not be called %s", path, t->name);
+    if (t->rank > GRQ_MAX_RANK)
+        return grq_fail(err, GRQ_E_DATA, "%s: %s: %" PRIu32 " axes; at most %d", path, t->name, t->rank, GRQ_MAX_RANK);
+    uint64_t needed;
+    if (!grq_tensor_size(t, &needed) || needed != t->n_bytes || (!t->data && needed)) {
+        char shape[256];
+        grq_tensor_print(t->dtype, t->rank, t->shape, shape, sizeof shape);
+        return grq_fail(err, GRQ_E_DATA, "%s: %s: %" PRIu64 " bytes at %s do not make %s", path, t->name, t->n_bytes,
+                        t->data ? "hand" : "NULL", shape);
+    }
+    return GRQ_OK;
+}
+
+/* ---- the header -------------------------------------------------------------------------------------------------- */
+
+static grq_json_writer *write_header(const content *c)
+{
+    grq_json_writer *const w = grq_json_writer_new();
+    if (!w) return NULL;
     grq_json_begin_object(w, NULL);
-    if (n_metadata) {
+    if (c->n_metadata > 0) {
         grq_json_begin_object(w, GRQ_SAFETENSORS_METADATA);
-        for (size_t i = 0; i < n_metadata; i++) grq_json_put_string(w, metadata[i].key, metadata[i].value);
+        for (size_t i = 0; i < c->n_metadata; i++) grq_json_put_string(w, c->metadata[i].key, c->metadata[i].value);
         grq_json_end_object(w);
     }
-    for (size_t i = 0; i < n_tensors; i++) {
-        const grq_tensor *t = &tensors[i];
-        uint64_t n_bytes;
-        if (t->rank > GRQ_MAX_RANK || !grq_tensor_size(t, &n_bytes) || n_bytes != t->n_bytes ||
-            place > INT64_MAX - n_bytes)
-            return grq_fail(err, GRQ_E_DATA, "%s: tensor %s: %" PRIu64 " bytes do not fit its shape and type", path,
-                            t->name, t->n_bytes);
+    uint64_t at = 0;
+    for (size_t i = 0; i < c->n_tensors; i++) {
+        const grq_tensor *const t = &c->tensors[i];
         grq_json_begin_object(w, t->name);
         grq_json_put_string(w, "dtype", grq_dtype_name(t->dtype));
         grq_json_begin_array(w, "shape");
         for (uint32_t k = 0; k < t->rank; k++) grq_json_put_u64(w, NULL, t->shape[k]);
         grq_json_end_array(w);
         grq_json_begin_array(w, "data_offsets");
-        grq_json_put_u64(w, NULL, place);
-        grq_json_put_u64(w, NULL, place += n_bytes);
+        grq_json_put_u64(w, NULL, at);
+        grq_json_put_u64(w, NULL, at += t->n_bytes);
         grq_json_end_array(w);
         grq_json_end_object(w);
     }
     grq_json_end_object(w);
-    return GRQ_OK;
+    return w;
 }
 
-/* Header length, header, spaces up to the alignment. The format leaves no holes between tensors, so a caller that wants
- * every tensor aligned orders them so that each but the last is a multiple of GRQ_SAFETENSORS_ALIGN bytes long. */
-static grq_status put_header(const char *path, const char *text, FILE *to, grq_error *err)
+/* Length, JSON and the spaces that bring the data to a multiple of GRQ_SAFETENSORS_ALIGN. */
+static grq_status put_header(const content *c, FILE *stream, grq_error *err)
 {
-    const size_t n = strlen(text), align = GRQ_SAFETENSORS_ALIGN;
-    const size_t padded = (GRQ_SAFETENSORS_PREFIX + n + align - 1) / align * align - GRQ_SAFETENSORS_PREFIX;
-    if (padded > GRQ_SAFETENSORS_MAX_HEADER)
-        return grq_fail(err, GRQ_E_DATA, "%s: a header of %zu bytes is beyond the format's %d", path, padded,
-                        GRQ_SAFETENSORS_MAX_HEADER);
-    unsigned char prefix[GRQ_SAFETENSORS_PREFIX];
-    for (size_t i = 0; i < sizeof prefix; i++) prefix[i] = (unsigned char)((uint64_t)padded >> (8 * i));
-    fwrite(prefix, 1, sizeof prefix, to);
-    fwrite(text, 1, n, to);
-    for (size_t i = n; i < padded; i++) fputc(' ', to);
-    return GRQ_OK;
+    grq_json_writer *w = write_header(c);
+    const char *text;
+    grq_status st = grq_json_writer_text(w, true, &text, err);
+    const size_t n_text = st == GRQ_OK ? strlen(text) : 0;
+    const size_t n_spaces = -(GRQ_SAFETENSORS_PREFIX + n_text) % GRQ_SAFETENSORS_ALIGN;
+    const uint64_t n_header = n_text + n_spaces;
+    if (st == GRQ_OK && n_header > GRQ_SAFETENSORS_MAX_HEADER)
+        st = grq_fail(err, GRQ_E_DATA, "%s: %zu tensors need a header of %" PRIu64 " bytes, above the format's limit of %d",
+                      c->path, c->n_tensors, n_header, GRQ_SAFETENSORS_MAX_HEADER);
+    if (st == GRQ_OK) { /* commit reports what cannot be written */
+        for (int i = 0; i < GRQ_SAFETENSORS_PREFIX; i++) fputc((int)(n_header >> 8 * i & 0xFF), stream);
+        fwrite(text, 1, n_text, stream);
+        for (size_t i = 0; i < n_spaces; i++) fputc(' ', stream);
+    }
+    grq_json_writer_free(w);
+    return st;
 }
 
 grq_status grq_safetensors_write(const char *path, const grq_tensor *tensors, size_t n_tensors,
                                  const grq_metadata *metadata, size_t n_metadata, grq_error *err)
 {
+    const content c = { path, tensors, n_tensors, metadata, n_metadata };
+    grq_status st = check_all_names(&c, err);
+    uint64_t total = 0; /* stays far below 2^53, from where offsets could not be JSON numbers */
+    for (size_t i = 0; st == GRQ_OK && i < n_tensors; i++) {
+        st = check_tensor(path, &tensors[i], err);
+        if (st == GRQ_OK && (__builtin_add_overflow(total, tensors[i].n_bytes, &total) || total >> 53))
+            st = grq_fail(err, GRQ_E_DATA, "%s: more than 2^53 bytes of tensors", path);
+    }
     grq_outfile *file = NULL;
-    const char *text;
-    grq_json_writer *w = grq_json_writer_new();
-    if (!w) return grq_fail(err, GRQ_E_NOMEM, "%s: no memory for the header", path);
-    grq_status st = make_header(path, tensors, n_tensors, metadata, n_metadata, w, err);
-    if (st == GRQ_OK) st = grq_json_writer_text(w, true, &text, err);
     if (st == GRQ_OK) st = grq_outfile_open(path, &file, err);
-    if (st == GRQ_OK) st = put_header(path, text, grq_outfile_stream(file), err);
+    if (st == GRQ_OK) st = put_header(&c, grq_outfile_stream(file), err);
     for (size_t i = 0; st == GRQ_OK && i < n_tensors; i++)
-        if (tensors[i].n_bytes &&
-            fwrite(tensors[i].data, 1, tensors[i].n_bytes, grq_outfile_stream(file)) != tensors[i].n_bytes)
-            break; /* commit reports what the stream remembers */
-    grq_json_writer_free(w);
+        if (tensors[i].n_bytes && fwrite(tensors[i].data, 1, tensors[i].n_bytes, grq_outfile_stream(file)) != tensors[i].n_bytes)
+            break; /* the disk is full, say: commit finds out and names the reason */
     if (st == GRQ_OK) return grq_outfile_commit(file, err);
     grq_outfile_discard(file);
     return st;

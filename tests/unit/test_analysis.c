@@ -118,6 +118,76 @@ static void captured_shares_are_exact(void **state)
     grq_trace_free(&t);
 }
 
+/* The analysis sorts once for all budgets; the server allocates batch by batch. Both must take the same look-ups. */
+static void a_budget_takes_what_the_policy_takes(void **state)
+{
+    (void)state;
+    enum { LOOKUPS = N * COLUMNS };
+    grq_error err;
+    grq_ablation a;
+    grq_trace t = make_trace(true);
+    const grq_trace_layer *l = &t.layers[0];
+    static float gate_energy[N];
+    static double score[LOOKUPS];
+    static uint8_t depth[LOOKUPS];
+    const double tau[COLUMNS] = { 1, 1 };
+    for (size_t p = 0; p < N; p++) gate_energy[p] = l->gate_energy[p * COLUMNS];
+    const grq_lookup_batch batch = { .n_positions = N,
+                                     .n_columns = COLUMNS,
+                                     .gate_energy = gate_energy,
+                                     .tau = tau,
+                                     .row_energy = l->row_energy,
+                                     .prior = l->prior,
+                                     .frequency = l->frequency,
+                                     .true_reduction = l->injected_reduction };
+    static const grq_ordering orderings[] = { GRQ_ORDER_GATE,   GRQ_ORDER_PRIOR,  GRQ_ORDER_FREQUENCY,
+                                              GRQ_ORDER_COLDEST, GRQ_ORDER_ENERGY, GRQ_ORDER_ORACLE };
+    static const double budgets[] = { 0, 0.0002, 0.412, 0.5, 1 };
+    for (size_t b = 0; b < ARRAY_LEN(budgets); b++) {
+        const grq_budget budget = { 1, { budgets[b] } };
+        assert_ok(grq_ablate_run(&t, budgets[b], 0, 1, &a, &err), &err);
+        for (size_t o = 0; o < ARRAY_LEN(orderings); o++) {
+            double total = 0, captured = 0;
+            assert_ok(grq_policy_score(orderings[o], &batch, 1, score, &err), &err);
+            assert_ok(grq_budget_allocate(&budget, score, LOOKUPS, depth, &err), &err);
+            for (size_t i = 0; i < LOOKUPS; i++) {
+                total += l->weighted_reduction[i];
+                if (depth[i] == 2) captured += l->weighted_reduction[i];
+            }
+            if (!(fabs(a.captured[orderings[o]] - captured / total) < 1e-12))
+                fail_msg("%s at %g: %.17g, the policy's %.17g", grq_ordering_name(orderings[o]), budgets[b],
+                         a.captured[orderings[o]], captured / total);
+        }
+        assert_true(isnan(a.captured_low[0])); /* no resamples asked for */
+    }
+    assert_refused(grq_ablate_run(&t, 1.01, 0, 1, &a, &err), GRQ_E_USAGE, &err, "budget 1.01");
+    t.layers[0].gate_energy[7] += 1; /* one column of position 3 only */
+    assert_refused(grq_ablate_run(&t, 0.4, 0, 1, &a, &err), GRQ_E_DATA, &err, "gate_energy of position 3");
+    grq_trace_free(&t);
+}
+
+/* The first positions of a text's sequences have no whole n-gram; a prompt's do count. */
+static void cells_hold_the_positions_they_should(void **state)
+{
+    (void)state;
+    grq_error err;
+    grq_premise p;
+    grq_trace t = make_trace(false);
+    for (size_t i = 0; i < N / 2; i++) t.kind[i] = GRQ_TEXT_FILLER;
+    for (size_t i = 0; i < N; i++) t.layers[0].order[i * COLUMNS + 1] = 4; /* column 0 is of order 2 */
+    assert_ok(grq_premise_run(&t, 20, 1, &p, &err), &err);
+    assert_int_equal(p.n_cells, 2 * 3);
+    const size_t text = N / 2 / LENGTH * (LENGTH - 3), prompts = N / 2;
+    for (size_t i = 0; i < p.n_cells; i++) {
+        const grq_premise_cell *c = &p.cells[i];
+        assert_int_equal(c->order, i < 3 ? 2 : 4);
+        assert_int_equal(c->n_lookups, c->kind < 0 ? text + prompts : c->kind == GRQ_TEXT_FILLER ? text : prompts);
+        assert_true(c->n_rows > 0 && c->n_rows <= c->n_lookups);
+    }
+    grq_premise_free(&p);
+    grq_trace_free(&t);
+}
+
 static void concentration_is_read_from_the_top(void **state)
 {
     (void)state;
@@ -143,6 +213,8 @@ int main(void)
         cmocka_unit_test(known_correlations_are_found),
         cmocka_unit_test(verdicts_follow_the_rule),
         cmocka_unit_test(captured_shares_are_exact),
+        cmocka_unit_test(a_budget_takes_what_the_policy_takes),
+        cmocka_unit_test(cells_hold_the_positions_they_should),
         cmocka_unit_test(concentration_is_read_from_the_top),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,17 +42,19 @@ typedef struct {
     uint32_t rank;
     uint64_t shape[GRQ_MAX_RANK];
     uint64_t n_bytes;
-    const void *data; /* inside the mapping; aligned as the file has it, at least to the dtype when we wrote it */
+    const void *data; /* inside the mapping; aligned as the file has it */
 } grq_tensor;
 
 typedef struct grq_safetensors grq_safetensors;
 
-/* Maps `path` read-only; O(header). On GRQ_OK the caller ends *out with _close. An open file never changes. */
+/* Maps `path` read-only; O(header). On GRQ_OK the caller ends *out with _close. An open file never changes, so any
+ * number of threads may read it. Whoever cuts the file short meanwhile makes reads of its data fault (SIGBUS). */
 grq_status grq_safetensors_open(const char *path, grq_safetensors **out, grq_error *err);
 void grq_safetensors_close(grq_safetensors *file); /* takes NULL */
 size_t grq_safetensors_count(const grq_safetensors *file);
-const grq_tensor *grq_safetensors_at(const grq_safetensors *file, size_t index); /* in file order */
-/* Fails by name when missing, or when dtype or shape differ (rank 0 in `rank`: any shape). */
+const grq_tensor *grq_safetensors_at(const grq_safetensors *file, size_t index); /* by place in the data */
+/* Fails by name when missing, when dtype or shape differ (rank 0 in `rank`: any shape), or when the data are not aligned
+ * to the dtype, so that *out may be read through a pointer to it. */
 grq_status grq_safetensors_get(const grq_safetensors *file, const char *name, grq_dtype dtype, uint32_t rank,
                                const uint64_t *shape, const grq_tensor **out, grq_error *err);
 const grq_tensor *grq_safetensors_find(const grq_safetensors *file, const char *name); /* NULL when missing */
@@ -63,7 +65,8 @@ typedef struct {
     const char *key, *value;
 } grq_metadata;
 
-/* Writes complete or not at all (temporary name, then rename). `data` of each tensor is read during the call. */
+/* Writes complete or not at all (temporary name, then rename). `data` of each tensor is read during the call; `n_bytes`
+ * must be what dtype and shape give. Names and metadata are UTF-8, and unique. */
 grq_status grq_safetensors_write(const char *path, const grq_tensor *tensors, size_t n_tensors,
                                  const grq_metadata *metadata, size_t n_metadata, grq_error *err);
 

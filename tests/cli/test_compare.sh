@@ -1,0 +1,62 @@
+# gaterq compare and premise --log: the contract's keys and values, and files that must be refused.
+. "$(dirname "$0")/lib.sh"
+
+# lines FILE ID:CORRECT...: a predictions file.
+lines() {
+    local file=$1 pair
+    shift
+    for pair; do printf '{"suite": "popqa", "id": %s, "output": "x", "correct": %s}\n' "${pair%:*}" "${pair##*:}"; done >"$file"
+}
+compact() { tr -d ' \n'; }
+
+cd "$scratch" || exit 1
+lines a.jsonl 1:true 2:true '"3":true' 4:false '"tc_5":true'
+lines b.jsonl '"tc_5":true' '"2":false' 3:false 1:false 4:true # another order; 2 and "2" are one id
+
+json=$("$GATERQ" compare a.jsonl b.jsonl --json | compact)
+for part in '"n":5' '"only_a":3' '"only_b":1' '"difference":0.4' '"p_exact":0.625' '"p_mid":0.375'; do
+    grep -qF -- "$part" <<<"$json" || fail "compare --json lacks $part: $json"
+done
+[ "$("$GATERQ" compare a.jsonl b.jsonl --json)" = "$("$GATERQ" compare a.jsonl b.jsonl --json --threads 1)" ] ||
+    fail "two runs of compare differ"
+expect 0 'B right alone 0; difference \+0.00' "$GATERQ" compare a.jsonl a.jsonl
+
+# Of the three pairs only p_mid counts in Holm: 0.375 * 3 and 1; a family of one is not corrected.
+printf 'a.jsonl\tb.jsonl\na.jsonl\ta.jsonl\nb.jsonl\ta.jsonl\n' >family.tsv
+json=$("$GATERQ" compare --family family.tsv --json | compact)
+[ "$(grep -o '"holm":1' <<<"$json" | wc -l)" = 3 ] || fail "Holm of 0.375, 1, 0.375 is 1 three times: $json"
+[ "$(grep -o '"bh":0.5625' <<<"$json" | wc -l)" = 2 ] || fail "BH of 0.375 among three is 0.5625: $json"
+printf 'a.jsonl\tb.jsonl\n' >family.tsv
+grep -q '"holm":0.375' <<<"$("$GATERQ" compare --family family.tsv --json | compact)" || fail "a family of one is corrected"
+
+lines c.jsonl 1:true 2:true 3:true 4:false
+expect 3 'a.jsonl.*not in c.jsonl: tc_5' "$GATERQ" compare a.jsonl c.jsonl
+expect 3 'a.jsonl.*not in c.jsonl: tc_5' "$GATERQ" compare c.jsonl a.jsonl
+lines d.jsonl 1:true 2:true '"1":true'
+expect 3 'd.jsonl: 1 repeated ids: 1' "$GATERQ" compare d.jsonl d.jsonl
+lines e.jsonl '1:"true"'
+expect 3 'e.jsonl: line 1.*correct' "$GATERQ" compare e.jsonl e.jsonl
+printf '{"suite": "popqa", "id": 1, "output": "x"}\n' >f.jsonl
+expect 3 'f.jsonl: line 1.*correct' "$GATERQ" compare f.jsonl f.jsonl
+{ cat a.jsonl; printf '{"suite": "popqa", "id": 6, "cor'; } >g.jsonl
+expect 3 'g.jsonl: line 6' "$GATERQ" compare g.jsonl a.jsonl
+printf '{"id": 1, "correct": true, "correct": false}\n' >h.jsonl
+expect 3 'h.jsonl: line 1.*correct' "$GATERQ" compare h.jsonl h.jsonl
+: >i.jsonl
+expect 3 'i.jsonl' "$GATERQ" compare i.jsonl i.jsonl
+printf 'a.jsonl b.jsonl\n' >family.tsv
+expect 3 'family.tsv: line 1' "$GATERQ" compare --family family.tsv
+expect 2 'two prediction files' "$GATERQ" compare a.jsonl
+expect 2 'two prediction files' "$GATERQ" compare a.jsonl b.jsonl --family family.tsv
+
+# An access log: rows that are read more often have smaller scales.
+awk 'BEGIN { print "row_id,scale"; for (i = 0; i < 3000; i++) { r = i % 7 ? (i % 3 ? 1 : 2) : i; printf "%d,%.4f\n", r, r < 3 ? r / 10 + i % 5 / 100 : 0.9 + i % 5 / 100 } }' >log.csv
+json=$("$GATERQ" premise --log log.csv --json | compact)
+grep -qE '"spearman":-0\.[0-9]+,"verdict":"gate"' <<<"$json" || fail "premise --log: ${json:0:200}"
+expect 0 'verdict: gate' "$GATERQ" premise --log log.csv
+printf '1,0.5,3\n' >>log.csv
+expect 3 'log.csv: line 3002 has more' "$GATERQ" premise --log log.csv
+expect 2 'either a trace or --log' "$GATERQ" premise x.h5 --log log.csv
+expect 3 'missing.csv' "$GATERQ" premise --log missing.csv
+
+finish
