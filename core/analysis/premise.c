@@ -10,8 +10,7 @@
 const char *grq_premise_rule(void)
 {
     return "gate: every interval ends below 0.1 and the median correlation is negative; frequency: every interval "
-           "starts "
-           "above 0 and the median is above 0.1; otherwise undecided";
+           "starts above 0 and the median is above 0.1; otherwise undecided";
 }
 
 static bool is_defined(const grq_interval *cell)

@@ -77,7 +77,8 @@ static void describe(void *library, const char *who_chose)
     *(void **)&core = dlsym(library, "openblas_get_corename");
     char version[64] = "OpenBLAS";
     const char *const text = config ? config() : "";
-    if (strncmp(text, "OpenBLAS ", 9) == 0) snprintf(version, sizeof version, "OpenBLAS %.*s", (int)strcspn(text + 9, " "), text + 9);
+    const size_t n_name = strcspn(text, " "); /* "OpenBLAS 0.3.21 DYNAMIC_ARCH ..." */
+    if (text[n_name]) snprintf(version, sizeof version, "%.*s", (int)(n_name + 1 + strcspn(text + n_name + 1, " ")), text);
     snprintf(blas.description, sizeof blas.description, "%s, kernel %s (chosen by %s), 1 thread per call", version,
              core ? core() : "unknown", who_chose);
 }
@@ -121,16 +122,19 @@ const char *grq_blas_description(void)
     return blas.description;
 }
 
+static int operation(bool transpose)
+{
+    return transpose ? TRANSPOSE : NO_TRANSPOSE;
+}
+
 void grq_sgemm(bool transpose_a, bool transpose_b, int m, int n, int k, const float *a, int lda, const float *b, int ldb,
                float beta, float *c, int ldc)
 {
-    blas.sgemm(ROW_MAJOR, transpose_a ? TRANSPOSE : NO_TRANSPOSE, transpose_b ? TRANSPOSE : NO_TRANSPOSE, m, n, k, 1.0f, a,
-               lda, b, ldb, beta, c, ldc);
+    blas.sgemm(ROW_MAJOR, operation(transpose_a), operation(transpose_b), m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
 }
 
 void grq_dgemm(bool transpose_a, bool transpose_b, int m, int n, int k, const double *a, int lda, const double *b,
                int ldb, double beta, double *c, int ldc)
 {
-    blas.dgemm(ROW_MAJOR, transpose_a ? TRANSPOSE : NO_TRANSPOSE, transpose_b ? TRANSPOSE : NO_TRANSPOSE, m, n, k, 1.0, a,
-               lda, b, ldb, beta, c, ldc);
+    blas.dgemm(ROW_MAJOR, operation(transpose_a), operation(transpose_b), m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
 }

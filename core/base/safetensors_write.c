@@ -30,7 +30,8 @@ static grq_status check_names(const char *path, const char *what, const char **n
 {
     for (size_t i = 0; i < n; i++) {
         if (!names[i]) return grq_fail(err, GRQ_E_DATA, "%s: %s %zu has no name", path, what, i);
-        if (!grq_utf8_valid(names[i])) return grq_fail(err, GRQ_E_DATA, "%s: the name of %s %zu is not UTF-8", path, what, i);
+        if (!grq_utf8_valid(names[i]))
+            return grq_fail(err, GRQ_E_DATA, "%s: the name of %s %zu is not UTF-8", path, what, i);
     }
     qsort(names, n, sizeof *names, compare_strings);
     for (size_t i = 1; i < n; i++)
@@ -111,8 +112,8 @@ static grq_status put_header(const content *c, FILE *stream, grq_error *err)
     const size_t n_spaces = -(GRQ_SAFETENSORS_PREFIX + n_text) % GRQ_SAFETENSORS_ALIGN;
     const uint64_t n_header = n_text + n_spaces;
     if (st == GRQ_OK && n_header > GRQ_SAFETENSORS_MAX_HEADER)
-        st = grq_fail(err, GRQ_E_DATA, "%s: %zu tensors need a header of %" PRIu64 " bytes, above the format's limit of %d",
-                      c->path, c->n_tensors, n_header, GRQ_SAFETENSORS_MAX_HEADER);
+        st = grq_fail(err, GRQ_E_DATA, "%s: %zu tensors need a header of %" PRIu64 " bytes; the format allows %d", c->path,
+                      c->n_tensors, n_header, GRQ_SAFETENSORS_MAX_HEADER);
     if (st == GRQ_OK) { /* commit reports what cannot be written */
         for (int i = 0; i < GRQ_SAFETENSORS_PREFIX; i++) fputc((int)(n_header >> 8 * i & 0xFF), stream);
         fwrite(text, 1, n_text, stream);
@@ -136,9 +137,11 @@ grq_status grq_safetensors_write(const char *path, const grq_tensor *tensors, si
     grq_outfile *file = NULL;
     if (st == GRQ_OK) st = grq_outfile_open(path, &file, err);
     if (st == GRQ_OK) st = put_header(&c, grq_outfile_stream(file), err);
-    for (size_t i = 0; st == GRQ_OK && i < n_tensors; i++)
-        if (tensors[i].n_bytes && fwrite(tensors[i].data, 1, tensors[i].n_bytes, grq_outfile_stream(file)) != tensors[i].n_bytes)
+    for (size_t i = 0; st == GRQ_OK && i < n_tensors; i++) {
+        const size_t n = tensors[i].n_bytes;
+        if (n > 0 && fwrite(tensors[i].data, 1, n, grq_outfile_stream(file)) != n)
             break; /* the disk is full, say: commit finds out and names the reason */
+    }
     if (st == GRQ_OK) return grq_outfile_commit(file, err);
     grq_outfile_discard(file);
     return st;

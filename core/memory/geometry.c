@@ -1,5 +1,6 @@
 #include "gaterq/geometry.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -43,8 +44,9 @@ static grq_status check(const grq_geometry *g, grq_error *err)
         return grq_fail(err, GRQ_E_USAGE, "n_ids: %" PRIu64 " is not 1 to 2^31-1", g->n_ids);
     if (g->pad_id < 0 || (uint64_t)g->pad_id >= g->n_ids)
         return grq_fail(err, GRQ_E_USAGE, "pad_id: %d is not an id below %" PRIu64, g->pad_id, g->n_ids);
-    if (!(g->norm_eps >= 0) || !isfinite(g->norm_eps))
-        return grq_fail(err, GRQ_E_USAGE, "norm_eps: %g is no eps", g->norm_eps);
+    /* A look-up of zeros has key 0: only eps keeps its norm finite, and the gate is computed in binary32. */
+    if (!(g->norm_eps >= (double)FLT_MIN) || !isfinite(g->norm_eps))
+        return grq_fail(err, GRQ_E_USAGE, "norm_eps: %g must be finite and at least %g", g->norm_eps, (double)FLT_MIN);
     if (!(g->gate_clamp >= 0) || !isfinite(g->gate_clamp))
         return grq_fail(err, GRQ_E_USAGE, "gate_clamp: %g is no clamp", g->gate_clamp);
     return GRQ_OK;

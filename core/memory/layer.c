@@ -1,10 +1,9 @@
 #include "gaterq/layer.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "gaterq/blas.h"
-#include "shared/expf.h"
+#include "shared/gate.h"
 #include "shared/simd.h"
 
 void grq_layer_fetch(const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows, float *e)
@@ -49,13 +48,13 @@ GRQ_SIMD static void gate_sums(uint32_t width, const float *h, const float *key,
         const grq_lanes w = *(const grq_lanes *)(query_gain + j) * *(const grq_lanes *)(key_gain + j);
         hh += x * x;
         kk += k * k;
-        hk += x * w * k;
+        hk += GRQ_GATE_TERM(x, w, k);
     }
     for (uint32_t l = 0; j + l < width; l++) {
         const float x = h[j + l], k = key[j + l], w = query_gain[j + l] * key_gain[j + l];
         hh[l] += x * x;
         kk[l] += k * k;
-        hk[l] += x * w * k;
+        hk[l] += GRQ_GATE_TERM(x, w, k);
     }
     sums[0] = fold(hh);
     sums[1] = fold(kk);
@@ -64,12 +63,8 @@ GRQ_SIMD static void gate_sums(uint32_t width, const float *h, const float *key,
 
 static float gate_of(const grq_geometry *g, const float sums[3])
 {
-    const float d = (float)g->width, eps = (float)g->norm_eps, clamp = (float)g->gate_clamp;
-    const float rstd = (1.0f / sqrtf(sums[0] / d + eps)) * (1.0f / sqrtf(sums[1] / d + eps));
-    const float s = sums[2] * rstd * (1.0f / sqrtf(d));
-    const float magnitude = fabsf(s) > clamp ? fabsf(s) : clamp;
-    const float r = copysignf(sqrtf(magnitude), s);
-    return 1.0f / (1.0f + grq_expf(-r));
+    const float s = grq_gate_score_f32(sums[0], sums[1], sums[2], (float)g->width, (float)g->norm_eps);
+    return grq_gate_of_score_f32(s, (float)g->gate_clamp);
 }
 
 void grq_layer_gates(const grq_memory_layer *layer, size_t n_tokens, const float *h, const float *keys,
@@ -134,11 +129,9 @@ double grq_gate_f64(uint32_t width, const double *h, const double *key, const do
     for (uint32_t j = 0; j < width; j++) {
         hh += h[j] * h[j];
         kk += key[j] * key[j];
-        hk += h[j] * (query_gain[j] * key_gain[j]) * key[j];
+        hk += GRQ_GATE_TERM(h[j], query_gain[j] * key_gain[j], key[j]);
     }
-    const double rstd = (1 / sqrt(hh / width + eps)) * (1 / sqrt(kk / width + eps));
-    const double dot = hk * rstd / sqrt((double)width);
-    const double r = copysign(sqrt(fmax(fabs(dot), clamp)), dot);
-    if (s) *s = dot;
-    return r >= 0 ? 1 / (1 + exp(-r)) : exp(r) / (1 + exp(r));
+    const double score = grq_gate_score_f64(hh, kk, hk, width, eps);
+    if (s) *s = score;
+    return grq_gate_of_score_f64(score, clamp);
 }

@@ -5,7 +5,9 @@
 lines() {
     local file=$1 pair
     shift
-    for pair; do printf '{"suite": "popqa", "id": %s, "output": "x", "correct": %s}\n' "${pair%:*}" "${pair##*:}"; done >"$file"
+    for pair; do
+        printf '{"suite": "popqa", "id": %s, "output": "x", "correct": %s}\n' "${pair%:*}" "${pair##*:}"
+    done >"$file"
 }
 compact() { tr -d ' \n'; }
 
@@ -21,13 +23,14 @@ done
     fail "two runs of compare differ"
 expect 0 'B right alone 0; difference \+0.00' "$GATERQ" compare a.jsonl a.jsonl
 
-# Of the three pairs only p_mid counts in Holm: 0.375 * 3 and 1; a family of one is not corrected.
+# Families are corrected from mid-p: 0.375, 1, 0.375 here. A family of one stays as it is.
 printf 'a.jsonl\tb.jsonl\na.jsonl\ta.jsonl\nb.jsonl\ta.jsonl\n' >family.tsv
 json=$("$GATERQ" compare --family family.tsv --json | compact)
 [ "$(grep -o '"holm":1' <<<"$json" | wc -l)" = 3 ] || fail "Holm of 0.375, 1, 0.375 is 1 three times: $json"
 [ "$(grep -o '"bh":0.5625' <<<"$json" | wc -l)" = 2 ] || fail "BH of 0.375 among three is 0.5625: $json"
 printf 'a.jsonl\tb.jsonl\n' >family.tsv
-grep -q '"holm":0.375' <<<"$("$GATERQ" compare --family family.tsv --json | compact)" || fail "a family of one is corrected"
+json=$("$GATERQ" compare --family family.tsv --json | compact)
+grep -q '"holm":0.375' <<<"$json" || fail "a family of one is corrected: $json"
 
 lines c.jsonl 1:true 2:true 3:true 4:false
 expect 3 'a.jsonl.*not in c.jsonl: tc_5' "$GATERQ" compare a.jsonl c.jsonl
@@ -50,7 +53,13 @@ expect 2 'two prediction files' "$GATERQ" compare a.jsonl
 expect 2 'two prediction files' "$GATERQ" compare a.jsonl b.jsonl --family family.tsv
 
 # An access log: rows that are read more often have smaller scales.
-awk 'BEGIN { print "row_id,scale"; for (i = 0; i < 3000; i++) { r = i % 7 ? (i % 3 ? 1 : 2) : i; printf "%d,%.4f\n", r, r < 3 ? r / 10 + i % 5 / 100 : 0.9 + i % 5 / 100 } }' >log.csv
+awk 'BEGIN {
+    print "row_id,scale"
+    for (i = 0; i < 3000; i++) {
+        row = i % 7 ? (i % 3 ? 1 : 2) : i
+        printf "%d,%.4f\n", row, (row < 3 ? row / 10 : 0.9) + i % 5 / 100
+    }
+}' >log.csv
 json=$("$GATERQ" premise --log log.csv --json | compact)
 grep -qE '"spearman":-0\.[0-9]+,"verdict":"gate"' <<<"$json" || fail "premise --log: ${json:0:200}"
 expect 0 'verdict: gate' "$GATERQ" premise --log log.csv

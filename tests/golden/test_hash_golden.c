@@ -206,6 +206,10 @@ static void geometry_refuses_what_makes_no_sense(void **state)
     assert_refused(grq_geometry_derive(&g, &err), GRQ_E_USAGE, &err, "n_heads");
     g = geometry, g.norm_eps = NAN;
     assert_refused(grq_geometry_derive(&g, &err), GRQ_E_USAGE, &err, "norm_eps");
+    g = geometry, g.norm_eps = 0;
+    assert_refused(grq_geometry_derive(&g, &err), GRQ_E_USAGE, &err, "norm_eps: 0 must");
+    g = geometry, g.norm_eps = 1e-46; /* 0 in binary32 */
+    assert_refused(grq_geometry_derive(&g, &err), GRQ_E_USAGE, &err, "norm_eps: 1e-46");
     assert_refused(grq_geometry_layer_index(&geometry, 2, &index, &err), GRQ_E_USAGE, &err, "1, 14");
     assert_refused(grq_geometry_family("nobody", &g, &err), GRQ_E_USAGE, &err, "deepseek-v41");
 }

@@ -105,8 +105,8 @@ static void verdicts_on_made_logs(void **state)
         const uint64_t seed = 5 + i;
         assert_ok(grq_log_premise_run(write_log(cases[i].slope, seed), 300, 1, &p, &err), &err);
         if (strcmp(p.verdict, cases[i].verdict))
-            fail_msg("slope %g seed %" PRIu64 ": %s, %g [%g, %g]", cases[i].slope, seed, p.verdict, p.all.spearman.value,
-                     p.all.spearman.low, p.all.spearman.high);
+            fail_msg("slope %g seed %" PRIu64 ": %s, %g [%g, %g]", cases[i].slope, seed, p.verdict,
+                     p.all.spearman.value, p.all.spearman.low, p.all.spearman.high);
         assert_true(p.all.spearman.low < p.all.spearman.value && p.all.spearman.value < p.all.spearman.high);
         assert_true(isnan(p.all.spearman_importance.value)); /* no norms */
         grq_log_premise_free(&p);

@@ -92,6 +92,17 @@ static void verdicts_follow_the_rule(void **state)
     assert_string_equal(grq_premise_verdict(above, 2), "frequency");
     assert_string_equal(grq_premise_verdict(mixed, 2), "undecided");
     assert_string_equal(grq_premise_verdict(NULL, 0), "undecided");
+    /* Each bound of the rule by itself: one interval reaches over it, or the median does. */
+    const grq_interval reaches_up[] = { { -0.3, -0.4, -0.2 }, { -0.1, -0.2, 0.1 } };
+    const grq_interval reaches_zero[] = { { 0.3, 0.2, 0.4 }, { 0.2, 0, 0.3 } };
+    const grq_interval weak[] = { { 0.05, 0.01, 0.09 }, { 0.06, 0.02, 0.09 } };
+    const grq_interval undefined[] = { { NAN, NAN, NAN }, { -0.3, -0.4, -0.2 } };
+    const grq_interval no_interval[] = { { -0.3, NAN, NAN } };
+    assert_string_equal(grq_premise_verdict(reaches_up, 2), "undecided");
+    assert_string_equal(grq_premise_verdict(reaches_zero, 2), "undecided");
+    assert_string_equal(grq_premise_verdict(weak, 2), "undecided");
+    assert_string_equal(grq_premise_verdict(undefined, 2), "gate"); /* a constant cell says nothing */
+    assert_string_equal(grq_premise_verdict(no_interval, 1), "undecided");
 }
 
 static void captured_shares_are_exact(void **state)
@@ -140,7 +151,7 @@ static void a_budget_takes_what_the_policy_takes(void **state)
                                      .prior = l->prior,
                                      .frequency = l->frequency,
                                      .true_reduction = l->injected_reduction };
-    static const grq_ordering orderings[] = { GRQ_ORDER_GATE,   GRQ_ORDER_PRIOR,  GRQ_ORDER_FREQUENCY,
+    static const grq_ordering orderings[] = { GRQ_ORDER_GATE,    GRQ_ORDER_PRIOR,  GRQ_ORDER_FREQUENCY,
                                               GRQ_ORDER_COLDEST, GRQ_ORDER_ENERGY, GRQ_ORDER_ORACLE };
     static const double budgets[] = { 0, 0.0002, 0.412, 0.5, 1 };
     for (size_t b = 0; b < ARRAY_LEN(budgets); b++) {

@@ -54,6 +54,9 @@ static void order_agrees_with_qsort_and_is_stable(void **state)
         if (i && x[up[i]] == x[up[i - 1]]) assert_true(up[i] > up[i - 1]);
         if (i && x[down[i]] == x[down[i - 1]]) assert_true(down[i] > down[i - 1]);
     }
+    const double zeros[] = { 0.0, -0.0, 0.0, -0.0 };
+    assert_int_equal(grq_stable_order(zeros, 4, up, NULL), GRQ_OK);
+    for (uint32_t i = 0; i < 4; i++) assert_int_equal(up[i], i); /* one value, so by index */
     free(x);
     free(sorted);
     free(up);

@@ -1,4 +1,5 @@
-/* Trace files that are not what they must be: each is refused by name, and a writer that fails leaves nothing behind. */
+/* Trace files that are not what they must be: each is refused by name, and a writer that fails leaves nothing behind.
+ */
 #include "support.h"
 
 #include <signal.h>
@@ -119,7 +120,7 @@ typedef enum { MISSING, OTHER_TYPE, SHORTER, NARROWER, BAD_VALUE } damage_kind;
 typedef struct {
     const char *name; /* of the dataset, in layer 10 where it is a layer's */
     damage_kind kind;
-    double value;     /* put at position 5, last column */
+    double value; /* put at position 5, last column */
     const char *message;
 } damage;
 
@@ -265,7 +266,8 @@ static void a_full_disk_leaves_nothing(void **state)
         const rlim_t limit = (rlim_t)(info.st_size * part / 12);
         const int code = write_within(path, limit);
         if (code != 40 + GRQ_E_IO) fail_msg("within %llu bytes: exit %d", (unsigned long long)limit, code);
-        if (test_count_files("full.h5") != 0) fail_msg("within %llu bytes: something is left", (unsigned long long)limit);
+        if (test_count_files("full.h5") != 0)
+            fail_msg("within %llu bytes: something is left", (unsigned long long)limit);
     }
     assert_int_equal(write_within(path, 2 * (rlim_t)info.st_size), 0); /* HDF5 writes past the end before it trims */
     grq_trace trace;
@@ -276,10 +278,8 @@ static void a_full_disk_leaves_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_come_back_as_one),
-        cmocka_unit_test(damaged_traces_are_refused_by_name),
-        cmocka_unit_test(a_bad_value_stops_the_writer),
-        cmocka_unit_test(missing_positions_are_no_trace),
+        cmocka_unit_test(blocks_come_back_as_one),      cmocka_unit_test(damaged_traces_are_refused_by_name),
+        cmocka_unit_test(a_bad_value_stops_the_writer), cmocka_unit_test(missing_positions_are_no_trace),
         cmocka_unit_test(a_full_disk_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

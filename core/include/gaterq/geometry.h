@@ -31,7 +31,7 @@ typedef struct {
     uint64_t n_ids;           /* compressed vocabulary; every multiplier depends on it */
     int32_t pad_id;           /* compressed id that fills missing slots */
     uint64_t multiplier_seed; /* layer L draws from default_rng(multiplier_seed * L) */
-    double norm_eps;          /* eps of the two gate norms */
+    double norm_eps;          /* eps of the two gate norms; at least FLT_MIN */
     double gate_clamp;        /* |s| is at least this under the square root */
     /* derived by grq_geometry_derive */
     uint32_t n_columns;  /* (max_order - min_order + 1) * n_heads */

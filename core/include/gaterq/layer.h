@@ -36,7 +36,7 @@ void grq_layer_keys(const grq_memory_layer *layer, size_t n_tokens, const float 
 void grq_layer_values(const grq_memory_layer *layer, size_t n_tokens, const float *e, float *values);
 
 /* h (n_tokens, n_branches, width), keys -> gates (n_tokens, n_branches), in (0, 1). `dead` (n_tokens) may be NULL;
- * where it is non-zero the gates are 0. */
+ * where it is non-zero the gates are 0. A NaN or infinity in h or keys gives a NaN gate. */
 void grq_layer_gates(const grq_memory_layer *layer, size_t n_tokens, const float *h, const float *keys,
                      const uint8_t *dead, float *gates);
 

@@ -53,8 +53,8 @@ grq_status grq_safetensors_open(const char *path, grq_safetensors **out, grq_err
 void grq_safetensors_close(grq_safetensors *file); /* takes NULL */
 size_t grq_safetensors_count(const grq_safetensors *file);
 const grq_tensor *grq_safetensors_at(const grq_safetensors *file, size_t index); /* by place in the data */
-/* Fails by name when missing, when dtype or shape differ (rank 0 in `rank`: any shape), or when the data are not aligned
- * to the dtype, so that *out may be read through a pointer to it. */
+/* Fails by name when missing, when dtype or shape differ (rank 0 in `rank`: any shape), or when the data are not
+ * aligned to the dtype: *out may be read through a pointer to it. */
 grq_status grq_safetensors_get(const grq_safetensors *file, const char *name, grq_dtype dtype, uint32_t rank,
                                const uint64_t *shape, const grq_tensor **out, grq_error *err);
 const grq_tensor *grq_safetensors_find(const grq_safetensors *file, const char *name); /* NULL when missing */
