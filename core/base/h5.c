@@ -11,20 +11,25 @@
 #include "base/h5_internal.h"
 #include "gaterq/file.h"
 
-enum { MAX_STRING_BYTES = 1 << 26 };
+enum { MAX_STRING_BYTES = 1 << 26, DETAIL_BYTES = GRQ_ERROR_BYTES / 2 };
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
+/* Of a failed system call HDF5 tells half a page, time of day included; the system's own words are enough. */
 static herr_t copy_first(unsigned n, const H5E_error2_t *entry, void *text)
 {
     (void)n;
-    if (entry->desc) snprintf(text, GRQ_ERROR_BYTES / 2, ": %s", entry->desc);
+    static const char mark[] = "error message = '";
+    const char *const desc = entry->desc ? entry->desc : "";
+    const char *const words = strstr(desc, mark);
+    if (words) snprintf(text, DETAIL_BYTES, ": %.*s", (int)strcspn(words + sizeof mark - 1, "'"), words + sizeof mark - 1);
+    else if (*desc) snprintf(text, DETAIL_BYTES, ": %.*s", (int)strcspn(desc, "\n"), desc);
     return 1; /* stop: the first one is the most specific */
 }
 
 grq_status grq_h5_fail(const grq_h5 *file, const char *object, const char *what, grq_error *err)
 {
-    char detail[GRQ_ERROR_BYTES / 2] = "";
+    char detail[DETAIL_BYTES] = "";
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, copy_first, detail);
     return grq_fail(err, GRQ_E_IO, "%s: %s: %s%s", file->path, object, what, detail);
 }

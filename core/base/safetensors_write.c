@@ -36,7 +36,7 @@ static grq_status check_names(const char *path, const char *what, const char **n
     qsort(names, n, sizeof *names, compare_strings);
     for (size_t i = 1; i < n; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
-            return grq_fail(err, GRQ_E_DATA, "%s: two of %s are called \"%s\"", path, what, names[i]);
+            return grq_fail(err, GRQ_E_DATA, "%s: %s \"%s\" appears twice", path, what, names[i]);
     return GRQ_OK;
 }
 

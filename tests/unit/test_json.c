@@ -205,7 +205,7 @@ static void many_members_take_no_time(void **state)
     grq_json_begin_object(w, NULL);
     for (int i = 0; i < N; i++) {
         char key[32];
-        snprintf(key, sizeof key, "key %d", (i * 7919) % N);
+        snprintf(key, sizeof key, "key %d", (int)(i * INT64_C(7919) % N)); /* out of order */
         grq_json_put_u64(w, key, (uint64_t)i);
     }
     grq_json_end_object(w);
