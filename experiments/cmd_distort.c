@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "commands.h"
 #include "gaterq/codec.h"
@@ -55,7 +56,13 @@ grq_status cmd_distort(tool_context *tool, int argc, char **argv, grq_error *err
     st = grq_codes_open(path[0], &codes, err);
     if (st == GRQ_OK) st = input_table_open(name, &table, err);
     if (st == GRQ_OK) st = grq_codes_distortion(codes, table.values, table.n_rows, table.row_dim, &distortion, err);
-    if (st == GRQ_OK) print_distortion(tool, codes, &distortion);
+    if (st == GRQ_OK) {
+        const char *coded = grq_codes_origin_of(codes)->source_sha256;
+        const bool same = !*coded || !strcmp(coded, table.sha256);
+        grq_json_put_bool(tool->result, "same_source", same);
+        if (!same) fprintf(stderr, "gaterq distort: %s was coded from another table than %s\n", path[0], name);
+        print_distortion(tool, codes, &distortion);
+    }
     input_table_close(&table);
     grq_codes_close(codes);
     return st;

@@ -65,8 +65,8 @@ static void *open_library(void)
 static void fail(const char *reason)
 {
     blas.status = GRQ_E_IO;
-    snprintf(blas.failure, sizeof blas.failure,
-             "OpenBLAS (Debian package libopenblas0-pthread) cannot be used: %s; %s", reason, install_hint);
+    snprintf(blas.failure, sizeof blas.failure, "OpenBLAS (Debian package libopenblas0-pthread) cannot be used: %s; %s",
+             reason, install_hint);
 }
 
 static void describe(void *library, const char *who_chose)
@@ -78,7 +78,8 @@ static void describe(void *library, const char *who_chose)
     char version[64] = "OpenBLAS";
     const char *const text = config ? config() : "";
     const size_t n_name = strcspn(text, " "); /* "OpenBLAS 0.3.21 DYNAMIC_ARCH ..." */
-    if (text[n_name]) snprintf(version, sizeof version, "%.*s", (int)(n_name + 1 + strcspn(text + n_name + 1, " ")), text);
+    if (text[n_name])
+        snprintf(version, sizeof version, "%.*s", (int)(n_name + 1 + strcspn(text + n_name + 1, " ")), text);
     snprintf(blas.description, sizeof blas.description, "%s, kernel %s (chosen by %s), 1 thread per call", version,
              core ? core() : "unknown", who_chose);
 }
@@ -127,8 +128,8 @@ static int operation(bool transpose)
     return transpose ? TRANSPOSE : NO_TRANSPOSE;
 }
 
-void grq_sgemm(bool transpose_a, bool transpose_b, int m, int n, int k, const float *a, int lda, const float *b, int ldb,
-               float beta, float *c, int ldc)
+void grq_sgemm(bool transpose_a, bool transpose_b, int m, int n, int k, const float *a, int lda, const float *b,
+               int ldb, float beta, float *c, int ldc)
 {
     blas.sgemm(ROW_MAJOR, operation(transpose_a), operation(transpose_b), m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
 }

@@ -22,7 +22,8 @@ static herr_t copy_first(unsigned n, const H5E_error2_t *entry, void *text)
     static const char mark[] = "error message = '";
     const char *const desc = entry->desc ? entry->desc : "";
     const char *const words = strstr(desc, mark);
-    if (words) snprintf(text, DETAIL_BYTES, ": %.*s", (int)strcspn(words + sizeof mark - 1, "'"), words + sizeof mark - 1);
+    if (words)
+        snprintf(text, DETAIL_BYTES, ": %.*s", (int)strcspn(words + sizeof mark - 1, "'"), words + sizeof mark - 1);
     else if (*desc) snprintf(text, DETAIL_BYTES, ": %.*s", (int)strcspn(desc, "\n"), desc);
     return 1; /* stop: the first one is the most specific */
 }
@@ -30,7 +31,8 @@ static herr_t copy_first(unsigned n, const H5E_error2_t *entry, void *text)
 grq_status grq_h5_fail(const grq_h5 *file, const char *object, const char *what, grq_error *err)
 {
     char detail[DETAIL_BYTES] = "";
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, copy_first, detail);
+    if (file->write_error) snprintf(detail, sizeof detail, ": %s", strerror(file->write_error));
+    else H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, copy_first, detail);
     return grq_fail(err, GRQ_E_IO, "%s: %s: %s%s", file->path, object, what, detail);
 }
 
@@ -70,9 +72,10 @@ grq_status grq_h5_create(const char *path, grq_h5 **out, grq_error *err)
     st = grq_temporary_name(path, &file->temporary, err);
     if (st == GRQ_OK) {
         const hid_t access = access_list(), create = H5Pcreate(H5P_FILE_CREATE);
-        if (access >= 0 && create >= 0 && H5Pset_obj_track_times(create, false) >= 0)
+        if (access >= 0 && create >= 0 && H5Pset_obj_track_times(create, false) >= 0 &&
+            grq_h5_use_driver(access, &file->write_error))
             file->id = H5Fcreate(file->temporary, H5F_ACC_TRUNC, create, access);
-        if (file->id < 0) st = grq_h5_fail(file, "/", "cannot be created", err);
+        if (file->id < 0 || file->write_error) st = grq_h5_fail(file, "/", "cannot be created", err);
         if (access >= 0) H5Pclose(access);
         if (create >= 0) H5Pclose(create);
     }
@@ -129,10 +132,8 @@ static void free_file(grq_h5 *file)
 grq_status grq_h5_commit(grq_h5 *file, grq_error *err)
 {
     if (!file) return GRQ_OK;
-    grq_status st = H5Fflush(file->id, H5F_SCOPE_LOCAL) >= 0
-                        ? GRQ_OK
-                        : grq_h5_fail(file, "/", "cannot be written (is the disk full?)", err);
-    if (!close_inside(file) && st == GRQ_OK) st = grq_h5_fail(file, "/", "cannot be closed", err);
+    const bool closed = close_inside(file);
+    grq_status st = closed && file->write_error == 0 ? GRQ_OK : grq_h5_fail(file, "/", "cannot be written", err);
     if (st == GRQ_OK) st = grq_rename_into_place(file->temporary, file->path, err);
     else unlink(file->temporary);
     free_file(file);
@@ -179,7 +180,8 @@ static grq_status make_one_group(grq_h5 *file, const char *name, grq_error *err)
     hid_t group = H5I_INVALID_HID;
     if (create >= 0 && H5Pset_obj_track_times(create, false) >= 0)
         group = H5Gcreate2(file->id, name, H5P_DEFAULT, create, H5P_DEFAULT);
-    const grq_status st = group >= 0 ? GRQ_OK : grq_h5_fail(file, name, "the group cannot be made", err);
+    const bool good = group >= 0 && file->write_error == 0;
+    const grq_status st = good ? GRQ_OK : grq_h5_fail(file, name, "the group cannot be made", err);
     if (group >= 0) H5Gclose(group);
     if (create >= 0) H5Pclose(create);
     return st;
@@ -250,7 +252,7 @@ static grq_status put_attribute(grq_h5 *file, const char *object, const char *na
     hid_t attribute = H5I_INVALID_HID;
     if (owner >= 0 && space >= 0) attribute = H5Acreate2(owner, name, stored, space, H5P_DEFAULT, H5P_DEFAULT);
     grq_status st = GRQ_OK;
-    if (attribute < 0 || H5Awrite(attribute, native, value) < 0) {
+    if (attribute < 0 || H5Awrite(attribute, native, value) < 0 || file->write_error) {
         char what[128];
         snprintf(what, sizeof what, "attribute \"%s\" cannot be written", name);
         st = grq_h5_fail(file, object, what, err);

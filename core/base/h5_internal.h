@@ -21,12 +21,16 @@ struct grq_h5 {
     char *path;      /* as given; for messages */
     char *temporary; /* NULL when reading */
     hid_t id;
+    int write_error; /* errno of the first write that failed; 0 if none did. HDF5 itself is not told: h5_driver.c */
     grq_h5_dataset *datasets;
 };
 
 /* The type in this machine's memory. */
 hid_t grq_h5_native(grq_h5_type type);
-/* "path: object: what: HDF5's own most specific complaint" */
+/* Makes files opened for writing with this access list note their first write error in *reason; false if HDF5 refuses.
+ */
+bool grq_h5_use_driver(hid_t access, int *reason);
+/* "path: object: what: the write error, or HDF5's own most specific complaint" */
 grq_status grq_h5_fail(const grq_h5 *file, const char *object, const char *what, grq_error *err);
 
 #endif

@@ -153,7 +153,7 @@ grq_status grq_h5_append(grq_h5_dataset *d, uint64_t n_rows, const void *rows, g
     if (good) memory = H5Screate_simple((int)d->rank, count, NULL);
     if (good) target = H5Dget_space(d->id);
     good = memory >= 0 && target >= 0 && H5Sselect_hyperslab(target, H5S_SELECT_SET, first, NULL, count, NULL) >= 0 &&
-           H5Dwrite(d->id, grq_h5_native(d->type), memory, target, H5P_DEFAULT, rows) >= 0;
+           H5Dwrite(d->id, grq_h5_native(d->type), memory, target, H5P_DEFAULT, rows) >= 0 && d->file->write_error == 0;
     const grq_status st = good ? GRQ_OK : grq_h5_fail(d->file, d->name, "rows cannot be appended", err);
     if (good) d->shape[0] = shape[0];
     if (target >= 0) H5Sclose(target);
@@ -174,7 +174,7 @@ grq_status grq_h5_write(grq_h5 *file, const grq_h5_spec *spec, uint64_t n_rows, 
 grq_status grq_h5_make_scale(grq_h5_dataset *d, const char *axis_name, grq_error *err)
 {
     if (d->rank != 1) return grq_fail(err, GRQ_E_DATA, "%s: %s: a scale has one axis", d->file->path, d->name);
-    if (H5DSset_scale(d->id, axis_name) < 0)
+    if (H5DSset_scale(d->id, axis_name) < 0 || d->file->write_error)
         return grq_h5_fail(d->file, d->name, "cannot be made a dimension scale", err);
     free(d->axis_name);
     d->axis_name = strdup(axis_name);
@@ -186,7 +186,8 @@ grq_status grq_h5_attach_scale(grq_h5_dataset *d, uint32_t axis, grq_h5_dataset 
     if (!scale->axis_name || axis >= d->rank)
         return grq_fail(err, GRQ_E_DATA, "%s: %s: %s cannot be the scale of axis %" PRIu32, d->file->path, d->name,
                         scale->name, axis);
-    if (H5DSattach_scale(d->id, scale->id, axis) < 0 || H5DSset_label(d->id, axis, scale->axis_name) < 0)
+    if (H5DSattach_scale(d->id, scale->id, axis) < 0 || H5DSset_label(d->id, axis, scale->axis_name) < 0 ||
+        d->file->write_error)
         return grq_h5_fail(d->file, d->name, "a dimension scale cannot be attached", err);
     return GRQ_OK;
 }

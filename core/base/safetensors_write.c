@@ -112,8 +112,8 @@ static grq_status put_header(const content *c, FILE *stream, grq_error *err)
     const size_t n_spaces = -(GRQ_SAFETENSORS_PREFIX + n_text) % GRQ_SAFETENSORS_ALIGN;
     const uint64_t n_header = n_text + n_spaces;
     if (st == GRQ_OK && n_header > GRQ_SAFETENSORS_MAX_HEADER)
-        st = grq_fail(err, GRQ_E_DATA, "%s: %zu tensors need a header of %" PRIu64 " bytes; the format allows %d", c->path,
-                      c->n_tensors, n_header, GRQ_SAFETENSORS_MAX_HEADER);
+        st = grq_fail(err, GRQ_E_DATA, "%s: %zu tensors need a header of %" PRIu64 " bytes; the format allows %d",
+                      c->path, c->n_tensors, n_header, GRQ_SAFETENSORS_MAX_HEADER);
     if (st == GRQ_OK) { /* commit reports what cannot be written */
         for (int i = 0; i < GRQ_SAFETENSORS_PREFIX; i++) fputc((int)(n_header >> 8 * i & 0xFF), stream);
         fwrite(text, 1, n_text, stream);

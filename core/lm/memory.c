@@ -47,7 +47,7 @@ static GRQ_SIMD void gate_forward(const grq_geometry *g, size_t n, const grq_rea
             const grq_real rk = 1 / LM_SQRT(lm_dot(k, k, d) / (grq_real)d + eps);
             const grq_real rq = 1 / LM_SQRT(lm_dot(q, q, d) / (grq_real)d + eps);
             const grq_real s = triple_product(d, k, q, pass->gain + b * d) * rk * rq * rsqrt_d;
-            const grq_real size = s < 0 ? -s : s, root = LM_SQRT(size > clamp ? size : clamp);
+            const grq_real size = s < 0 ? -s : s, root = LM_SQRT(size < clamp ? clamp : size);
             const grq_real gate = 1 / (1 + LM_EXP(s < 0 ? root : -root));
             pass->key_scale[t * m + b] = rk;
             pass->query_scale[t * m + b] = rq;

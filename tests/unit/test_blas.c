@@ -114,7 +114,8 @@ static void the_environment_is_left_alone(void **state)
 
 static unsigned n_reports;
 
-static void count_report(void *context, const char *stage, uint64_t done, uint64_t total, const char *unit, const char *detail)
+static void count_report(void *context, const char *stage, uint64_t done, uint64_t total, const char *unit,
+                         const char *detail)
 {
     (void)context, (void)detail;
     assert_true(strcmp(stage, "train") == 0 && done == 3 && total == 10 && strcmp(unit, "tokens") == 0);

@@ -121,7 +121,8 @@ static void writing_refuses_what_a_rename_would_destroy(void **state)
     grq_outfile *file;
     assert_refused(grq_outfile_open("/dev/null", &file, &err), GRQ_E_IO, &err, "/dev/null: is not a regular file");
     assert_refused(grq_outfile_open(test_folder(), &file, &err), GRQ_E_IO, &err, "is a folder");
-    assert_refused(grq_outfile_open("no/such/folder/x", &file, &err), GRQ_E_IO, &err, "no/such/folder/x: cannot be written");
+    assert_refused(grq_outfile_open("no/such/folder/x", &file, &err), GRQ_E_IO, &err,
+                   "no/such/folder/x: cannot be written");
     assert_refused(grq_outfile_open("", &file, &err), GRQ_E_USAGE, &err, "empty");
     const char *const plain = test_write_text("plain", "x");
     char below[PATH_MAX + 300];
@@ -170,7 +171,8 @@ static void a_short_write_leaves_nothing(void **state)
         if (child == 0) _exit(write_beyond_a_limit(path, sizes[i]));
         int status = -1;
         waitpid(child, &status, 0);
-        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("%zu bytes: child ended with %#x", sizes[i], status);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+            fail_msg("%zu bytes: child ended with %#x", sizes[i], status);
         assert_int_equal(test_count_files("too-large"), 0);
     }
 }
@@ -207,7 +209,9 @@ static void folders_are_made_on_the_way(void **state)
 static void paths_are_joined_with_one_slash(void **state)
 {
     (void)state;
-    static const char *const cases[][3] = { { "a", "b", "a/b" }, { "a/", "b", "a/b" }, { "", "b", "b" }, { "/", "b", "/b" } };
+    static const char *const cases[][3] = {
+        { "a", "b", "a/b" }, { "a/", "b", "a/b" }, { "", "b", "b" }, { "/", "b", "/b" }
+    };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *const joined = grq_path_join(cases[i][0], cases[i][1]);
         assert_string_equal(joined, cases[i][2]);

@@ -77,10 +77,12 @@ static void what_is_written_reads_back(void **state)
     for (size_t i = 0; i < POSITIONS * COLUMNS; i++) assert_true(((float *)data)[i] == value(i / COLUMNS, i % COLUMNS));
     free(data);
     float rows[2][COLUMNS];
-    assert_ok(grq_h5_read_rows(file, "/layers/1/lookups/energy", GRQ_H5_F32, 2, expected, POSITIONS - 2, 2, rows, &err), &err);
+    assert_ok(grq_h5_read_rows(file, "/layers/1/lookups/energy", GRQ_H5_F32, 2, expected, POSITIONS - 2, 2, rows, &err),
+              &err);
     assert_true(rows[1][3] == value(POSITIONS - 1, 3));
-    assert_refused(grq_h5_read_rows(file, "/layers/1/lookups/energy", GRQ_H5_F32, 2, NULL, POSITIONS - 1, 2, rows, &err),
-                   GRQ_E_DATA, &err, "has 5000 rows");
+    assert_refused(
+        grq_h5_read_rows(file, "/layers/1/lookups/energy", GRQ_H5_F32, 2, NULL, POSITIONS - 1, 2, rows, &err),
+        GRQ_E_DATA, &err, "has 5000 rows");
     assert_ok(grq_h5_read(file, "/positions/token", GRQ_H5_I32, 1, NULL, NULL, &data, &err), &err);
     assert_int_equal(((int32_t *)data)[1], 37 - 500);
     free(data);
@@ -102,12 +104,14 @@ static void what_is_written_reads_back(void **state)
     assert_ok(grq_h5_get_i64(file, "/layers/1", "minus", &i, &err), &err);
     assert_ok(grq_h5_get_f64(file, "/layers/1", "share", &x, &err), &err);
     assert_true(u == UINT64_MAX && i == -7 && x == 0.412);
-    assert_refused(grq_h5_get_u64(file, "/layers/1", "minus", &u, &err), GRQ_E_DATA, &err, "\"minus\" must be 0 or more");
+    assert_refused(grq_h5_get_u64(file, "/layers/1", "minus", &u, &err), GRQ_E_DATA, &err,
+                   "\"minus\" must be 0 or more");
     assert_refused(grq_h5_get_i64(file, "/layers/1", "n", &i, &err), GRQ_E_DATA, &err, "below 2^63");
     assert_refused(grq_h5_get_u64(file, "/layers/1", "share", &u, &err), GRQ_E_DATA, &err, "must be an integer");
     assert_refused(grq_h5_get_string(file, "/layers/1", "share", &text, &err), GRQ_E_DATA, &err, "must be a string");
     assert_refused(grq_h5_get_f64(file, "/", "title", &x, &err), GRQ_E_DATA, &err, "must be a number");
-    assert_refused(grq_h5_get_f64(file, "/nowhere", "x", &x, &err), GRQ_E_DATA, &err, "/nowhere: attribute \"x\" is missing");
+    assert_refused(grq_h5_get_f64(file, "/nowhere", "x", &x, &err), GRQ_E_DATA, &err,
+                   "/nowhere: attribute \"x\" is missing");
 
     char **names;
     size_t n;
@@ -132,13 +136,16 @@ static void wrong_datasets_are_refused_by_name(void **state)
     uint64_t shape[4];
     assert_refused(grq_h5_shape(file, "/layers/2/row", GRQ_H5_I64, 2, NULL, shape, &err), GRQ_E_DATA, &err,
                    "w.h5: /layers/2/row: the dataset (int64) is missing");
-    assert_refused(grq_h5_shape(file, energy, GRQ_H5_I32, 2, NULL, shape, &err), GRQ_E_DATA, &err, "must be int32, is float32");
-    assert_refused(grq_h5_shape(file, "/positions/token", GRQ_H5_U32, 1, NULL, shape, &err), GRQ_E_DATA, &err, "must be uint32, is int32");
-    assert_refused(grq_h5_shape(file, "/positions/token", GRQ_H5_I64, 1, NULL, shape, &err), GRQ_E_DATA, &err, "must be int64, is int32");
+    assert_refused(grq_h5_shape(file, energy, GRQ_H5_I32, 2, NULL, shape, &err), GRQ_E_DATA, &err,
+                   "must be int32, is float32");
+    assert_refused(grq_h5_shape(file, "/positions/token", GRQ_H5_U32, 1, NULL, shape, &err), GRQ_E_DATA, &err,
+                   "must be uint32, is int32");
+    assert_refused(grq_h5_shape(file, "/positions/token", GRQ_H5_I64, 1, NULL, shape, &err), GRQ_E_DATA, &err,
+                   "must be int64, is int32");
     assert_refused(grq_h5_shape(file, energy, GRQ_H5_F32, 3, NULL, shape, &err), GRQ_E_DATA, &err,
                    "must have the shape (any, any, any), has (5000, 24)");
-    assert_refused(grq_h5_shape(file, energy, GRQ_H5_F32, 2, (const uint64_t[]){ GRQ_H5_ANY, 16 }, shape, &err), GRQ_E_DATA, &err,
-                   "must have the shape (any, 16), has (5000, 24)");
+    assert_refused(grq_h5_shape(file, energy, GRQ_H5_F32, 2, (const uint64_t[]){ GRQ_H5_ANY, 16 }, shape, &err),
+                   GRQ_E_DATA, &err, "must have the shape (any, 16), has (5000, 24)");
     assert_refused(grq_h5_shape(file, "/layers", GRQ_H5_F32, 2, NULL, shape, &err), GRQ_E_IO, &err, "not a dataset");
     grq_h5_close(file);
 }
@@ -148,8 +155,10 @@ static void wrong_files_are_refused_by_name(void **state)
     (void)state;
     grq_h5 *file;
     assert_refused(grq_h5_open("missing.h5", &file, &err), GRQ_E_IO, &err, "missing.h5: no such file");
-    assert_refused(grq_h5_open(test_write_text("text.h5", "hello"), &file, &err), GRQ_E_DATA, &err, "text.h5: is not an HDF5 file");
-    assert_refused(grq_h5_open(test_write("none.h5", "", 0), &file, &err), GRQ_E_DATA, &err, "none.h5: is not an HDF5 file");
+    assert_refused(grq_h5_open(test_write_text("text.h5", "hello"), &file, &err), GRQ_E_DATA, &err,
+                   "text.h5: is not an HDF5 file");
+    assert_refused(grq_h5_open(test_write("none.h5", "", 0), &file, &err), GRQ_E_DATA, &err,
+                   "none.h5: is not an HDF5 file");
     assert_refused(grq_h5_open(test_folder(), &file, &err), GRQ_E_IO, &err, test_folder());
     assert_refused(grq_h5_create("no/such/folder.h5", &file, &err), GRQ_E_IO, &err, "no/such/folder.h5");
     assert_refused(grq_h5_create("/dev/null", &file, &err), GRQ_E_IO, &err, "not a regular file");
@@ -175,7 +184,8 @@ static void specs_are_checked(void **state)
     (void)state;
     grq_h5 *file;
     assert_ok(grq_h5_create(test_path("spec.h5"), &file, &err), &err);
-    const grq_h5_spec flat = { "/x", GRQ_H5_F32, 2, { 0, 0 }, 0, "1", "no width" }, bare = { "/x", GRQ_H5_F32, 1, { 0 }, 0, NULL, "x" };
+    const grq_h5_spec flat = { "/x", GRQ_H5_F32, 2, { 0, 0 }, 0, "1", "no width" },
+                      bare = { "/x", GRQ_H5_F32, 1, { 0 }, 0, NULL, "x" };
     assert_refused(grq_h5_dataset_create(file, &flat, NULL, &err), GRQ_E_DATA, &err, "/x: needs");
     assert_refused(grq_h5_dataset_create(file, &bare, NULL, &err), GRQ_E_DATA, &err, "/x: needs");
     const grq_h5_spec good = { "/x", GRQ_H5_F32, 2, { 0, 3 }, 0, "1", "x" };
@@ -198,13 +208,6 @@ static void specs_are_checked(void **state)
     assert_int_equal(test_count_files("spec.h5"), 0);
     grq_h5_close(NULL);
     assert_ok(grq_h5_commit(NULL, &err), &err);
-}
-
-/* HDF5 1.10 forgets 264 bytes of a file that it cannot create. Read by the leak sanitizer, if there is one. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libhdf5";
 }
 
 /* A limit on the file's size stands for a full disk; in a child, which must also end by itself. */
@@ -236,7 +239,8 @@ static void a_full_disk_leaves_nothing(void **state)
         if (child == 0) exit(write_beyond_a_limit(path, limits[i])); /* exit: HDF5's own end is part of the test */
         int status = -1;
         waitpid(child, &status, 0);
-        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("limit %d: child ended with %#x", (int)limits[i], status);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+            fail_msg("limit %d: child ended with %#x", (int)limits[i], status);
         assert_int_equal(test_count_files("full"), 0);
     }
 }
@@ -244,9 +248,12 @@ static void a_full_disk_leaves_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_reads_back),       cmocka_unit_test(wrong_datasets_are_refused_by_name),
-        cmocka_unit_test(wrong_files_are_refused_by_name),  cmocka_unit_test(the_same_calls_give_the_same_bytes),
-        cmocka_unit_test(specs_are_checked),                cmocka_unit_test(a_full_disk_leaves_nothing),
+        cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(wrong_datasets_are_refused_by_name),
+        cmocka_unit_test(wrong_files_are_refused_by_name),
+        cmocka_unit_test(the_same_calls_give_the_same_bytes),
+        cmocka_unit_test(specs_are_checked),
+        cmocka_unit_test(a_full_disk_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,10 +79,12 @@ static void broken_text_is_refused_with_its_place(void **state)
         const char *const text = broken[i].text;
         const grq_status st = grq_json_parse("t.json", text, strlen(text), &document, &err);
         if (st != GRQ_E_DATA || !strstr(err.message, broken[i].message) || document)
-            fail_msg("%s: status %d: %s (instead of %s)", text, (int)st, st ? err.message : "accepted", broken[i].message);
+            fail_msg("%s: status %d: %s (instead of %s)", text, (int)st, st ? err.message : "accepted",
+                     broken[i].message);
     }
     grq_json *document;
-    assert_refused(grq_json_parse("t.json", "[1,\0 2]", 7, &document, &err), GRQ_E_DATA, &err, "t.json:1:4: a NUL byte");
+    assert_refused(grq_json_parse("t.json", "[1,\0 2]", 7, &document, &err), GRQ_E_DATA, &err,
+                   "t.json:1:4: a NUL byte");
     assert_refused(grq_json_parse("t.json", "1\0", 2, &document, &err), GRQ_E_DATA, &err, "t.json:1:2: a NUL byte");
     assert_refused(grq_json_parse("t.json", "12345", 0, &document, &err), GRQ_E_DATA, &err, "ends too early");
 }
@@ -105,8 +107,9 @@ static void depth_has_a_limit(void **state)
 static void values_arrive_as_written(void **state)
 {
     (void)state;
-    grq_json *const d = parse(" {\"s\":\"\\u00e9\\ud83d\\ude00\\n\\\"\\\\\\/\", \"n\":null, \"t\":true, \"i\":-12,\t\"x\":1.5e-3,\r\n"
-                              "\"big\":\"18446744073709551615\", \"a\":[1,[],{}], \"o\":{\"k\":0}, \"edge\":9007199254740991 } ");
+    grq_json *const d =
+        parse(" {\"s\":\"\\u00e9\\ud83d\\ude00\\n\\\"\\\\\\/\", \"n\":null, \"t\":true, \"i\":-12,\t\"x\":1.5e-3,\r\n"
+              "\"big\":\"18446744073709551615\", \"a\":[1,[],{}], \"o\":{\"k\":0}, \"edge\":9007199254740991 } ");
     grq_json_node *const root = grq_json_root(d);
     assert_int_equal(grq_json_count(root), 9);
     assert_string_equal(grq_json_key_at(root, 3), "i");
@@ -144,9 +147,10 @@ static void values_arrive_as_written(void **state)
 static void wrong_values_are_refused_by_path(void **state)
 {
     (void)state;
-    grq_json *const d = parse("{\"train\":{\"batch\":2.5,\"rate\":7,\"name\":3,\"huge\":9007199254740993,\"minus\":-1,\"word\":\"12a\","
-                              "\"wide\":\"18446744073709551616\",\"low\":\"-9223372036854775809\",\"lowest\":\"-9223372036854775808\","
-                              "\"zeros\":\"007\",\"list\":[1,\"x\"],\"flag\":1}}");
+    grq_json *const d =
+        parse("{\"train\":{\"batch\":2.5,\"rate\":7,\"name\":3,\"huge\":9007199254740993,\"minus\":-1,\"word\":\"12a\","
+              "\"wide\":\"18446744073709551616\",\"low\":\"-9223372036854775809\",\"lowest\":\"-9223372036854775808\","
+              "\"zeros\":\"007\",\"list\":[1,\"x\"],\"flag\":1}}");
     grq_json_node *train, *list, *none;
     uint64_t u;
     int64_t i;
@@ -154,25 +158,33 @@ static void wrong_values_are_refused_by_path(void **state)
     bool b;
     const char *s;
     assert_ok(grq_json_object(grq_json_root(d), "train", &train, &err), &err);
-    assert_refused(grq_json_u64(train, "batch", 1, 9, &u, &err), GRQ_E_DATA, &err, "t.json: train.batch: must be a whole number, is 2.5");
-    assert_refused(grq_json_f64(train, "rate", 0, 1, &x, &err), GRQ_E_DATA, &err, "t.json: train.rate: must be from 0 to 1, is 7");
-    assert_refused(grq_json_string(train, "name", &s, &err), GRQ_E_DATA, &err, "train.name: must be a string, is a number");
-    assert_refused(grq_json_u64(train, "huge", 0, UINT64_MAX, &u, &err), GRQ_E_DATA, &err, "write it as a decimal string");
+    assert_refused(grq_json_u64(train, "batch", 1, 9, &u, &err), GRQ_E_DATA, &err,
+                   "t.json: train.batch: must be a whole number, is 2.5");
+    assert_refused(grq_json_f64(train, "rate", 0, 1, &x, &err), GRQ_E_DATA, &err,
+                   "t.json: train.rate: must be from 0 to 1, is 7");
+    assert_refused(grq_json_string(train, "name", &s, &err), GRQ_E_DATA, &err,
+                   "train.name: must be a string, is a number");
+    assert_refused(grq_json_u64(train, "huge", 0, UINT64_MAX, &u, &err), GRQ_E_DATA, &err,
+                   "write it as a decimal string");
     assert_refused(grq_json_u64(train, "minus", 0, 9, &u, &err), GRQ_E_DATA, &err, "must be from 0 to 9, is -1");
     assert_refused(grq_json_u64(train, "word", 0, 9, &u, &err), GRQ_E_DATA, &err, "is \"12a\"");
     assert_refused(grq_json_u64(train, "wide", 0, 9, &u, &err), GRQ_E_DATA, &err, "is \"18446744073709551616\"");
     assert_refused(grq_json_u64(train, "zeros", 0, 9, &u, &err), GRQ_E_DATA, &err, "is \"007\"");
-    assert_refused(grq_json_i64(train, "low", INT64_MIN, INT64_MAX, &i, &err), GRQ_E_DATA, &err, "is -9223372036854775809");
+    assert_refused(grq_json_i64(train, "low", INT64_MIN, INT64_MAX, &i, &err), GRQ_E_DATA, &err,
+                   "is -9223372036854775809");
     assert_ok(grq_json_i64(train, "lowest", INT64_MIN, INT64_MAX, &i, &err), &err);
     assert_true(i == INT64_MIN);
-    assert_refused(grq_json_bool(train, "flag", &b, &err), GRQ_E_DATA, &err, "train.flag: must be true or false, is a number");
+    assert_refused(grq_json_bool(train, "flag", &b, &err), GRQ_E_DATA, &err,
+                   "train.flag: must be true or false, is a number");
     assert_refused(grq_json_object(train, "flag", &none, &err), GRQ_E_DATA, &err, "must be an object");
-    assert_refused(grq_json_u64(train, "absent", 0, 9, &u, &err), GRQ_E_DATA, &err, "t.json: train: the key \"absent\" is missing");
+    assert_refused(grq_json_u64(train, "absent", 0, 9, &u, &err), GRQ_E_DATA, &err,
+                   "t.json: train: the key \"absent\" is missing");
     assert_ok(grq_json_array(train, "list", &list, &err), &err);
     assert_refused(grq_json_as_u64(grq_json_at(list, 1), 0, 9, &u, &err), GRQ_E_DATA, &err, "t.json: train.list[1]:");
     assert_string_equal(grq_json_where(grq_json_at(list, 0)), "t.json: train.list[0]");
     assert_string_equal(grq_json_where(grq_json_root(d)), "t.json");
-    assert_refused(grq_json_string(list, "k", &s, &err), GRQ_E_DATA, &err, "train.list: must be an object, is an array");
+    assert_refused(grq_json_string(list, "k", &s, &err), GRQ_E_DATA, &err,
+                   "train.list: must be an object, is an array");
     grq_json_close(d);
 }
 
@@ -183,7 +195,8 @@ static void misspelt_keys_are_found(void **state)
     uint64_t seed;
     assert_ok(grq_json_u64(grq_json_root(d), "seed", 0, 9, &seed, &err), &err);
     assert_null(grq_json_find(grq_json_root(d), "batch"));
-    assert_refused(grq_json_finish(grq_json_root(d), &err), GRQ_E_DATA, &err, "t.json: bacth: unknown key; known here: seed, batch");
+    assert_refused(grq_json_finish(grq_json_root(d), &err), GRQ_E_DATA, &err,
+                   "t.json: bacth: unknown key; known here: seed, batch");
     grq_json_close(d);
 }
 
@@ -192,8 +205,10 @@ static void files_are_opened_by_name(void **state)
     (void)state;
     grq_json *document;
     assert_refused(grq_json_open("missing.json", &document, &err), GRQ_E_IO, &err, "missing.json: No such file");
-    assert_refused(grq_json_open(test_write("empty.json", "", 0), &document, &err), GRQ_E_DATA, &err, "empty.json: empty");
-    assert_refused(grq_json_open(test_write_text("cut.json", "{\"a\":"), &document, &err), GRQ_E_DATA, &err, "cut.json:1:6:");
+    assert_refused(grq_json_open(test_write("empty.json", "", 0), &document, &err), GRQ_E_DATA, &err,
+                   "empty.json: empty");
+    assert_refused(grq_json_open(test_write_text("cut.json", "{\"a\":"), &document, &err), GRQ_E_DATA, &err,
+                   "cut.json:1:6:");
 }
 
 /* 300,000 members: quadratic work would take minutes. */
@@ -256,14 +271,16 @@ static void written_text_looks_as_promised(void **state)
     grq_json_end_object(w);
     const char *compact, *indented;
     assert_ok(grq_json_writer_text(w, true, &compact, &err), &err);
-    assert_string_equal(compact, "{\"s\":\"tab\\t \\\"q\\\" \\\\ \\u0001 \xC3\xA9 \xEF\xBF\xBD]\",\"x\":0.1,\"nan\":null,"
-                                 "\"edge\":\"9007199254740992\",\"low\":\"-9223372036854775808\",\"minus\":-3,"
-                                 "\"a\":[1,false],\"deep\":[{\"k\":null},{},[]]}");
+    assert_string_equal(compact,
+                        "{\"s\":\"tab\\t \\\"q\\\" \\\\ \\u0001 \xC3\xA9 \xEF\xBF\xBD]\",\"x\":0.1,\"nan\":null,"
+                        "\"edge\":\"9007199254740992\",\"low\":\"-9223372036854775808\",\"minus\":-3,"
+                        "\"a\":[1,false],\"deep\":[{\"k\":null},{},[]]}");
     assert_ok(grq_json_writer_text(w, false, &indented, &err), &err);
-    assert_string_equal(indented, "{\n  \"s\": \"tab\\t \\\"q\\\" \\\\ \\u0001 \xC3\xA9 \xEF\xBF\xBD]\",\n  \"x\": 0.1,\n"
-                                  "  \"nan\": null,\n  \"edge\": \"9007199254740992\",\n  \"low\": \"-9223372036854775808\",\n"
-                                  "  \"minus\": -3,\n  \"a\": [1, false],\n  \"deep\": [\n    {\n      \"k\": null\n    },\n"
-                                  "    {},\n    []\n  ]\n}");
+    assert_string_equal(indented,
+                        "{\n  \"s\": \"tab\\t \\\"q\\\" \\\\ \\u0001 \xC3\xA9 \xEF\xBF\xBD]\",\n  \"x\": 0.1,\n"
+                        "  \"nan\": null,\n  \"edge\": \"9007199254740992\",\n  \"low\": \"-9223372036854775808\",\n"
+                        "  \"minus\": -3,\n  \"a\": [1, false],\n  \"deep\": [\n    {\n      \"k\": null\n    },\n"
+                        "    {},\n    []\n  ]\n}");
     const char *const path = test_path("written.json");
     assert_ok(grq_json_writer_save(w, path, &err), &err);
     grq_json *d;
@@ -328,8 +345,15 @@ static void doubles_are_short_and_exact(void **state)
         double x;
         const char *text;
     } cases[] = {
-        { 0.1, "0.1" }, { 1.0 / 3, "0.3333333333333333" }, { 5e-324, "5e-324" }, { 1e23, "1e+23" }, { -0.0, "-0" }, { 3, "3" },
-        { DBL_MAX, "1.7976931348623157e+308" }, { DBL_MIN, "2.2250738585072014e-308" }, { 0.1 + 0.2, "0.30000000000000004" },
+        { 0.1, "0.1" },
+        { 1.0 / 3, "0.3333333333333333" },
+        { 5e-324, "5e-324" },
+        { 1e23, "1e+23" },
+        { -0.0, "-0" },
+        { 3, "3" },
+        { DBL_MAX, "1.7976931348623157e+308" },
+        { DBL_MIN, "2.2250738585072014e-308" },
+        { 0.1 + 0.2, "0.30000000000000004" },
     };
     grq_json_writer *w;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

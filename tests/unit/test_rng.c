@@ -54,35 +54,51 @@ static void golden_multipliers(void **state)
     grq_json_close(golden);
 }
 
-/* From numpy: PCG64(seed).random_raw(3); then default_rng(seed): integers(0, 10**12) three times, integers(0, 2**63 + 3,
- * dtype=uint64) three times (every other draw is rejected there), random() twice. */
+/* From numpy: PCG64(seed).random_raw(3); then default_rng(seed): integers(0, 10**12) three times, integers(0, 2**63 +
+ * 3, dtype=uint64) three times (every other draw is rejected there), random() twice. */
 static const struct {
     uint64_t seed, raw[3], small[3], large[3];
     double uniform[2];
 } numpy[] = {
-    { 0U, { 11749869230777074271U, 4976686463289251617U, 755828109848996024U },
-      { 636961687321U, 269786713763U, 40973523936U }, { 152440531369162766U, 7501093982645987487U, 8418684267946577449U },
+    { 0U,
+      { 11749869230777074271U, 4976686463289251617U, 755828109848996024U },
+      { 636961687321U, 269786713763U, 40973523936U },
+      { 152440531369162766U, 7501093982645987487U, 8418684267946577449U },
       { 0x1.3698f6e301db6p-1, 0x1.758092bff1053p-1 } },
-    { 1U, { 9441442522235856127U, 17532960557476522086U, 2659275481604167885U },
-      { 511821624700U, 950463696325U, 144159612719U }, { 8749746783503398891U, 5069107050515594518U, 6949931735954725148U },
+    { 1U,
+      { 9441442522235856127U, 17532960557476522086U, 2659275481604167885U },
+      { 511821624700U, 950463696325U, 144159612719U },
+      { 8749746783503398891U, 5069107050515594518U, 6949931735954725148U },
       { 0x1.13878535acff3p-1, 0x1.51a530eb452a6p-2 } },
-    { 42U, { 14276969152011380360U, 8095878257575067585U, 15838336090824644132U },
-      { 773956048555U, 438878439752U, 858597919911U }, { 6432084778622665800U, 868632717012091125U, 8998527916616952264U },
+    { 42U,
+      { 14276969152011380360U, 8095878257575067585U, 15838336090824644132U },
+      { 773956048555U, 438878439752U, 858597919911U },
+      { 6432084778622665800U, 868632717012091125U, 8998527916616952264U },
       { 0x1.85b41a5f78b48p-1, 0x1.927705476f592p-1 } },
-    { 4294967295U, { 4647538520743280031U, 4041050679407036418U, 5299467714154781845U },
-      { 251943568044U, 219065796286U, 287284720435U }, { 8623966220007650547U, 2539725252667830556U, 7166129097964781167U },
+    { 4294967295U,
+      { 4647538520743280031U, 4041050679407036418U, 5299467714154781845U },
+      { 251943568044U, 219065796286U, 287284720435U },
+      { 8623966220007650547U, 2539725252667830556U, 7166129097964781167U },
       { 0x1.7076f9c10ce17p-1, 0x1.bd5d0d8b7309dp-1 } },
-    { 4294967296U, { 16412783775159424549U, 10277383025879800780U, 14774146505460541886U },
-      { 889738791278U, 557138050206U, 800908086891U }, { 8822282796967251141U, 2180411562519181161U, 7266284996147225392U },
+    { 4294967296U,
+      { 16412783775159424549U, 10277383025879800780U, 14774146505460541886U },
+      { 889738791278U, 557138050206U, 800908086891U },
+      { 8822282796967251141U, 2180411562519181161U, 7266284996147225392U },
       { 0x1.4336a40d68000p-12, 0x1.7391f98413d73p-1 } },
-    { 4294967303U, { 14206593023844375757U, 2064693230803885548U, 3488237491050697490U },
-      { 770140951003U, 111927244317U, 189097733297U }, { 1475326886611535089U, 4627628354153279872U, 2825868196985728052U },
+    { 4294967303U,
+      { 14206593023844375757U, 2064693230803885548U, 3488237491050697490U },
+      { 770140951003U, 111927244317U, 189097733297U },
+      { 1475326886611535089U, 4627628354153279872U, 2825868196985728052U },
       { 0x1.4dacadc8e62f4p-2, 0x1.0c97924ad26d1p-1 } },
-    { 1234567890123456789U, { 4655492881408851770U, 20944670354628289U, 17475150333397096351U },
-      { 252374774800U, 1135412855U, 947329797798U }, { 6623075252625217874U, 321926681726990504U, 1052460169158445612U },
+    { 1234567890123456789U,
+      { 4655492881408851770U, 20944670354628289U, 17475150333397096351U },
+      { 252374774800U, 1135412855U, 947329797798U },
+      { 6623075252625217874U, 321926681726990504U, 1052460169158445612U },
       { 0x1.727a62be15ed6p-2, 0x1.cfb93f2ab110ap-1 } },
-    { 18446744073709551615U, { 12544278110101001871U, 15593249672699323225U, 136562751618339402U },
-      { 680026678961U, 845311758562U, 7403081599U }, { 2940766199871733712U, 1684995573875919183U, 8399267024894303156U },
+    { 18446744073709551615U,
+      { 12544278110101001871U, 15593249672699323225U, 136562751618339402U },
+      { 680026678961U, 845311758562U, 7403081599U },
+      { 2940766199871733712U, 1684995573875919183U, 8399267024894303156U },
       { 0x1.05eb984a34a1fp-1, 0x1.6278da3026e65p-1 } },
 };
 
@@ -98,7 +114,8 @@ static void same_stream_as_numpy(void **state)
         for (size_t k = 0; k < 3; k++) assert_true(grq_rng_below(&rng, (UINT64_C(1) << 63) + 3) == numpy[i].large[k]);
         for (size_t k = 0; k < 2; k++) {
             const double u = grq_rng_uniform(&rng);
-            if (u != numpy[i].uniform[k]) fail_msg("seed %" PRIu64 ": %a, numpy %a", numpy[i].seed, u, numpy[i].uniform[k]);
+            if (u != numpy[i].uniform[k])
+                fail_msg("seed %" PRIu64 ": %a, numpy %a", numpy[i].seed, u, numpy[i].uniform[k]);
         }
     }
 }
@@ -178,8 +195,7 @@ static void shuffle_permutes_evenly(void **state)
         grq_rng_shuffle(&rng, items, N, sizeof *items);
         for (uint32_t i = 0; i < N; i++) {
             at[items[i].number][i]++;
-            for (size_t b = 0; b < sizeof items[i].padding; b++)
-                assert_int_equal(items[i].padding[b], items[i].number);
+            for (size_t b = 0; b < sizeof items[i].padding; b++) assert_int_equal(items[i].padding[b], items[i].number);
         }
     }
     for (int i = 0; i < N; i++)
@@ -191,9 +207,12 @@ static void shuffle_permutes_evenly(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_multipliers),           cmocka_unit_test(same_stream_as_numpy),
-        cmocka_unit_test(purposes_have_streams_of_their_own), cmocka_unit_test(below_stays_below_and_is_even),
-        cmocka_unit_test(normal_has_its_moments),       cmocka_unit_test(shuffle_permutes_evenly),
+        cmocka_unit_test(golden_multipliers),
+        cmocka_unit_test(same_stream_as_numpy),
+        cmocka_unit_test(purposes_have_streams_of_their_own),
+        cmocka_unit_test(below_stays_below_and_is_even),
+        cmocka_unit_test(normal_has_its_moments),
+        cmocka_unit_test(shuffle_permutes_evenly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,8 +49,7 @@ static void exit_codes_are_the_contract(void **state)
 {
     (void)state;
     static const int expected[] = { 0, 1, 2, 3, 3, 3, 4, 130 };
-    for (size_t i = 0; i < ARRAY_LEN(expected); i++)
-        assert_int_equal(grq_status_exit_code((grq_status)i), expected[i]);
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++) assert_int_equal(grq_status_exit_code((grq_status)i), expected[i]);
 }
 
 int main(void)
