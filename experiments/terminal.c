@@ -107,5 +107,6 @@ void terminal_start(grq_progress *progress, const bool *quiet)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is a failed write with a message, not a death */
     *progress = (grq_progress){ .report = report, .stop_requested = asked_to_stop };
 }

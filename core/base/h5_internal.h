@@ -27,8 +27,7 @@ struct grq_h5 {
 
 /* The type in this machine's memory. */
 hid_t grq_h5_native(grq_h5_type type);
-/* Makes files opened for writing with this access list note their first write error in *reason; false if HDF5 refuses.
- */
+/* Makes files written through this access list note their first error in *reason; false if HDF5 refuses. */
 bool grq_h5_use_driver(hid_t access, int *reason);
 /* "path: object: what: the write error, or HDF5's own most specific complaint" */
 grq_status grq_h5_fail(const grq_h5 *file, const char *object, const char *what, grq_error *err);

@@ -109,12 +109,16 @@ static size_t make_safetensors(sample *s)
     return s->n - sizeof table - sizeof codes; /* where the data begin */
 }
 
-/* What an accepted file hands out must lie inside it. */
+/* What an accepted file hands out must lie inside it, without holes. */
 static void touch(const grq_safetensors *file)
 {
     unsigned sum = 0;
+    const unsigned char *next = NULL; /* where the tensor must lie: right behind the one before */
     for (size_t i = 0; i < grq_safetensors_count(file); i++) {
         const grq_tensor *const t = grq_safetensors_at(file, i);
+        if (next && (const unsigned char *)t->data != next)
+            fail_msg("%s does not follow the tensor before it", t->name);
+        next = (const unsigned char *)t->data + t->n_bytes;
         for (uint64_t b = 0; b < t->n_bytes; b++) sum += ((const unsigned char *)t->data)[b];
         assert_ptr_equal(grq_safetensors_find(file, t->name), t);
     }
