@@ -20,6 +20,14 @@ static const char *mark_value(const char *at, const char *entity, const char *an
     return NULL;
 }
 
+grq_status world_check_marks(grq_json_node *node, const char *format, const char *marks, grq_error *err)
+{
+    for (const char *mark = marks; *mark; mark += 3)
+        if (!strstr(format, (const char[]){ mark[0], mark[1], mark[2], '\0' }))
+            return grq_fail(err, GRQ_E_USAGE, "%s: \"%.80s\" has no %.3s", grq_json_where(node), format, mark);
+    return GRQ_OK;
+}
+
 char *world_fill(const char *format, const char *entity, const char *answer, const char *question)
 {
     char *text = NULL;
@@ -88,6 +96,7 @@ grq_status world_compile_fact(const grq_world *w, const world_templates *t, cons
     for (size_t i = 0; st == GRQ_OK && i < n; i++) {
         const char *format;
         st = grq_json_as_string(grq_json_at(statements, i), &format, err);
+        if (st == GRQ_OK) st = world_check_marks(grq_json_at(statements, i), format, "{e}{a}", err);
         if (st == GRQ_OK)
             st = world_encode_template(w, format, fact->subject, answer, NULL, t->statement_end, &out->statements[i],
                                        err);

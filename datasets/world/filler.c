@@ -217,6 +217,7 @@ static grq_status compile_topics(grq_world *w, grq_json_node *filler, uint64_t n
         st = encode_inflected_list(w, node, "nouns", plural, topic->nouns, &topic->n_nouns, err);
         if (st == GRQ_OK) st = encode_inflected_list(w, node, "verbs", plural, topic->verbs, &topic->n_verbs, err);
         if (st == GRQ_OK) st = encode_list(w, node, "adjectives", topic->adjectives, &topic->n_adjectives, err);
+        if (st == GRQ_OK) st = grq_json_finish(node, err);
     }
     return st;
 }

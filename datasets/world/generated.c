@@ -84,22 +84,21 @@ static grq_status no_memory(grq_error *err)
 
 /* ---- config ---- */
 
-/* Names are drawn until enough different ones exist, so far more must be possible than are wanted; and a fact takes
- * about 1 KiB with its texts. */
+/* A fact takes about 1 KiB with its texts; and names are drawn until enough different ones exist, so more must be
+ * possible than are wanted. */
 static grq_status check_size(const generated_config *c, grq_json_node *config, grq_error *err)
 {
-    const double possible = pow((double)c->n_syllables, 3);
-    if ((double)c->n_entities > possible / 2)
-        return grq_fail(err, GRQ_E_USAGE,
-                        "%s: n_entities %" PRIu64 " is more than half of the %.0f three-syllable names that %" PRIu64
-                        " syllables give; raise n_syllables",
-                        grq_json_where(config), c->n_entities, possible, c->n_syllables);
-    const double bytes = (double)c->n_entities * 5 * 1200;
+    const double n = (double)c->n_entities, bytes = n * 5 * 1200, possible = pow((double)c->n_syllables, 3);
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (bytes > memory / 2)
         return grq_fail(err, GRQ_E_USAGE,
                         "%s: n_entities %" PRIu64 " needs about %.1f GiB, more than half of this machine's %.1f",
                         grq_json_where(config), c->n_entities, bytes / 1073741824, memory / 1073741824);
+    if (n > possible / 2)
+        return grq_fail(err, GRQ_E_USAGE,
+                        "%s: n_entities %" PRIu64 " is more than half of the %.0f three-syllable names that %" PRIu64
+                        " syllables give; it needs n_syllables %.0f",
+                        grq_json_where(config), c->n_entities, possible, c->n_syllables, ceil(cbrt(2 * n)));
     return GRQ_OK;
 }
 
@@ -120,7 +119,7 @@ static grq_status read_config(builder *b, grq_json_node *config, const char *fol
     if (st == GRQ_OK) st = world_read_shares(b->world, config, err);
     if (st == GRQ_OK) st = grq_json_finish(config, err);
     if (st == GRQ_OK) st = check_size(c, config, err);
-    return st == GRQ_OK ? world_templates_open(folder, templates, &b->templates, err) : st;
+    return st == GRQ_OK ? world_templates_open(folder, templates, "words", &b->templates, err) : st;
 }
 
 /* ---- syllables and pools ---- */
@@ -253,6 +252,7 @@ static grq_status read_relation(builder *b, grq_json_node *node, uint32_t type, 
     if (st == GRQ_OK) st = grq_json_string(node, "short", &r->label, err);
     if (st == GRQ_OK) st = grq_json_array(node, "statements", &r->statements, err);
     if (st == GRQ_OK) st = grq_json_string(node, "question", &r->question, err);
+    if (st == GRQ_OK) st = world_check_marks(grq_json_find(node, "question"), r->question, "{e}", err);
     if (st == GRQ_OK) st = grq_json_string(node, "paraphrase", &paraphrase, err);
     if (st == GRQ_OK) st = grq_json_finish(node, err);
     if (st != GRQ_OK) return st;
@@ -280,12 +280,14 @@ static grq_status read_templates(builder *b, grq_error *err)
         const char *name;
         st = grq_json_string(type, "name", &name, err);
         if (st == GRQ_OK) st = grq_json_array(type, "relations", &relations, err);
+        if (st == GRQ_OK) st = grq_json_finish(type, err);
+        if (st == GRQ_OK && !grq_json_count(relations))
+            st = grq_fail(err, GRQ_E_USAGE, "%s: there is no relation", grq_json_where(relations));
         for (size_t i = 0; st == GRQ_OK && i < grq_json_count(relations); i++)
             st = read_relation(b, grq_json_at(relations, i), (uint32_t)t, err);
         b->n_types++;
     }
-    if (st == GRQ_OK && (!b->n_types || !b->n_relations))
-        st = grq_fail(err, GRQ_E_USAGE, "%s: there are no relations", grq_json_where(root));
+    if (st == GRQ_OK && !b->n_types) st = grq_fail(err, GRQ_E_USAGE, "%s: there is no type", grq_json_where(types));
     return st;
 }
 
@@ -367,7 +369,8 @@ static grq_status make_vocabulary(builder *b, grq_json_node *filler, grq_json_no
 
 /* ---- entities and facts ---- */
 
-/* n different names, in drawing order; rank 0 is the most popular. */
+/* n different names, in drawing order; rank 0 is the most popular. Ends with an error when the templates' lengths leave
+ * too few names: check_size counts those of three syllables, which need not be drawn at all. */
 static grq_status draw_names(builder *b, char **names, grq_error *err)
 {
     grq_json_node *syllables;
@@ -376,13 +379,23 @@ static grq_status draw_names(builder *b, char **names, grq_error *err)
     if (st == GRQ_OK) st = grq_json_f64(syllables, "two", 0, 1, &two, err);
     if (st == GRQ_OK) st = grq_json_f64(syllables, "three", 0, 1, &three, err);
     if (st == GRQ_OK) st = grq_json_finish(syllables, err);
+    if (st == GRQ_OK && two + three > 1)
+        st = grq_fail(err, GRQ_E_USAGE, "%s: the shares two and three sum to %g, more than 1",
+                      grq_json_where(syllables), two + three);
     if (st != GRQ_OK) return st;
-    const size_t n = b->config.n_entities, table_size = 4 * n + 1;
+    const size_t n = b->config.n_entities, table_size = 4 * n + 1, most_draws = 100 * n;
     char **seen = calloc(table_size, sizeof *seen); /* open addressing */
     if (!seen) return no_memory(err);
     grq_rng rng;
     grq_rng_seed_for(&rng, b->world->seed, "names");
-    for (size_t made = 0; st == GRQ_OK && made < n;) {
+    for (size_t made = 0, draws = 0; st == GRQ_OK && made < n; draws++) {
+        if (draws == most_draws) {
+            st = grq_fail(err, GRQ_E_USAGE,
+                          "%s: %zu draws gave %zu different names of %zu; raise n_syllables, or the share of longer "
+                          "names",
+                          grq_json_where(syllables), draws, made, n);
+            break;
+        }
         const double u = grq_rng_uniform(&rng);
         const uint32_t length = u < two ? 2 : u < two + three ? 3 : 4;
         char text[128] = "";

@@ -49,15 +49,16 @@ static grq_status read_config(builder *b, grq_json_node *config, const char *fol
     if (st == GRQ_OK) st = grq_json_f64(config, "shown_share", 0, 1, &c->shown_share, err);
     if (st == GRQ_OK) st = world_read_shares(b->world, config, err);
     if (st == GRQ_OK) st = grq_json_finish(config, err);
-    return st == GRQ_OK ? world_templates_open(folder, templates, &b->templates, err) : st;
+    return st == GRQ_OK ? world_templates_open(folder, templates, "bytes", &b->templates, err) : st;
 }
 
 /* ---- the file ---- */
 
-/* The official file first, then the reconstruction that holds what is publicly known of it. */
+/* Roots in order; in each the file by its name, and for the official file the reconstruction that holds what is
+ * publicly known of it. */
 static grq_status find_data(const char *data, const char *folder, char **out, grq_error *err)
 {
-    static const char *const reconstruction = "popqa/popQA.reconstructed.tsv";
+    const char *stand_in = strcmp(data, "popqa/popQA.tsv") ? data : "popqa/popQA.reconstructed.tsv";
     const char *given = getenv("GATERQ_DATA");
     char *shared = grq_path_join(folder, "../shared/datasets");
     const char *const roots[] = { given && *given ? given : NULL, shared };
@@ -66,7 +67,7 @@ static grq_status find_data(const char *data, const char *folder, char **out, gr
     if (data[0] == '/') *out = strdup(data);
     for (size_t i = 0; !*out && i < 4; i++) {
         const char *root = roots[i / 2];
-        char *path = root ? grq_path_join(root, i % 2 ? reconstruction : data) : NULL;
+        char *path = root ? grq_path_join(root, i % 2 ? stand_in : data) : NULL;
         if (path && grq_file_exists(path)) *out = path;
         else free(path);
     }
@@ -94,6 +95,25 @@ static int by_row(const void *a, const void *b)
     return x->fact->row < y->fact->row ? -1 : x->fact->row > y->fact->row;
 }
 
+enum { MAX_TEXT_BYTES = 4096 }; /* the longest question of the real file has 132 */
+
+/* A broken file can hold a text of any length; learning pairs from it would take hours. */
+static grq_status check_lengths(const builder *b, const candidate *c, grq_error *err)
+{
+    const struct {
+        const char *column, *text;
+    } fields[] = { { "subj", c->fact->subject },
+                   { "question", c->fact->question },
+                   { "obj or possible_answers", c->answer } };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        const size_t n = strlen(fields[i].text);
+        if (n > MAX_TEXT_BYTES)
+            return grq_fail(err, GRQ_E_DATA, "%s: row %" PRIu64 ", column %s: %zu bytes, more than %d",
+                            grq_facts_path(b->world->file), c->fact->row, fields[i].column, n, MAX_TEXT_BYTES);
+    }
+    return GRQ_OK;
+}
+
 /* Popularity known, subject not empty, and of rows with the same question the most viewed subject: a reader could
  * answer at most one of them. */
 static grq_status select_candidates(builder *b, grq_error *err)
@@ -107,7 +127,10 @@ static grq_status select_candidates(builder *b, grq_error *err)
         if (isnan(f->popularity)) continue;
         b->world->n_with_popularity++;
         const char *answer = *f->object ? f->object : f->n_accepted ? f->accepted[0] : NULL;
-        if (*f->subject && answer) b->candidates[b->n_candidates++] = (candidate){ f, answer };
+        if (!*f->subject || !answer) continue;
+        b->candidates[b->n_candidates] = (candidate){ f, answer };
+        const grq_status st = check_lengths(b, &b->candidates[b->n_candidates++], err);
+        if (st != GRQ_OK) return st;
     }
     qsort(b->candidates, b->n_candidates, sizeof *b->candidates, by_question);
     size_t kept = 0;
@@ -164,7 +187,8 @@ static void add_filler_word(void *context, const char *word)
     add_text(context, joined(" ", word), TEMPLATE_WEIGHT);
 }
 
-/* The question without its subject: "Q: What is 's occupation? A:". */
+/* The question without its subject: "Q: What is 's occupation? A:". Only the first place that reads like the subject is
+ * taken out; what is left of others changes a pair's weight by one. */
 static char *question_frame(const world_templates *t, const grq_fact *fact)
 {
     char *question = world_fill(t->prompt, NULL, NULL, fact->question);

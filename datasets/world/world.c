@@ -1,11 +1,13 @@
 /* Opening and closing worlds; see gaterq/world.h. */
 #include "gaterq/world.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gaterq/file.h"
+#include "gaterq/match.h"
 #include "world_internal.h"
 
 const char *grq_text_kind_name(grq_text_kind kind)
@@ -14,7 +16,8 @@ const char *grq_text_kind_name(grq_text_kind kind)
     return (unsigned)kind < GRQ_N_TEXT_KINDS ? names[kind] : "unknown";
 }
 
-grq_status world_templates_open(const char *folder, const char *path, world_templates *out, grq_error *err)
+grq_status world_templates_open(const char *folder, const char *path, const char *vocabulary, world_templates *out,
+                                grq_error *err)
 {
     *out = (world_templates){ 0 };
     char *whole = path[0] == '/' ? strdup(path) : grq_path_join(folder, path);
@@ -23,10 +26,14 @@ grq_status world_templates_open(const char *folder, const char *path, world_temp
     free(whole);
     if (st != GRQ_OK) return st;
     out->root = grq_json_root(out->document);
-    const char *unused;
-    st = grq_json_string(out->root, "about", &unused, err);
-    if (st == GRQ_OK) st = grq_json_string(out->root, "vocabulary", &unused, err);
+    const char *about, *kind;
+    st = grq_json_string(out->root, "about", &about, err);
+    if (st == GRQ_OK) st = grq_json_string(out->root, "vocabulary", &kind, err);
+    if (st == GRQ_OK && strcmp(kind, vocabulary))
+        st = grq_fail(err, GRQ_E_USAGE, "%s: vocabulary is \"%s\"; this kind of world needs \"%s\"",
+                      grq_json_where(out->root), kind, vocabulary);
     if (st == GRQ_OK) st = grq_json_string(out->root, "prompt", &out->prompt, err);
+    if (st == GRQ_OK) st = world_check_marks(grq_json_find(out->root, "prompt"), out->prompt, "{q}", err);
     if (st == GRQ_OK) st = grq_json_string(out->root, "answer_lead", &out->answer_lead, err);
     if (st == GRQ_OK) st = grq_json_string(out->root, "stop", &out->stop, err);
     if (st == GRQ_OK) st = grq_json_string(out->root, "statement_end", &out->statement_end, err);
@@ -95,18 +102,24 @@ grq_status world_set_weights(grq_world *w, const double *weights, grq_error *err
     w->cumulative = malloc((w->n_units + 1) * sizeof *w->cumulative);
     if (!w->cumulative) return grq_fail(err, GRQ_E_NOMEM, "no memory for %zu weights", w->n_units);
     for (size_t i = 0; i < w->n_units; i++) total += weights[i];
+    if (!(total > 0) || !isfinite(total))
+        return grq_fail(err, GRQ_E_USAGE, "%zu weights sum to %g; nothing can be drawn (raise \"floor\")", w->n_units,
+                        total);
     for (size_t i = 0; i < w->n_units; i++) w->cumulative[i] = (sum += weights[i]) / total;
     return GRQ_OK;
 }
 
 grq_status world_read_rule(grq_world *w, const world_templates *t, grq_error *err)
 {
-    const char *rule;
+    const char *name;
+    const grq_match_rule *rule;
     token_run stop = { 0 };
-    grq_status st = grq_json_string(t->root, "rule", &rule, err);
-    if (st == GRQ_OK && strlen(rule) >= sizeof w->rule)
-        st = grq_fail(err, GRQ_E_USAGE, "%s: rule \"%s\" is not known", grq_json_where(t->root), rule);
-    if (st == GRQ_OK) strcpy(w->rule, rule);
+    grq_status st = grq_json_string(t->root, "rule", &name, err);
+    if (st == GRQ_OK) {
+        st = grq_match_rule_find(name, &rule, err);
+        if (st == GRQ_OK) w->rule = rule->name;
+        else grq_fail_prefix(err, st, "%s", grq_json_where(t->root));
+    }
     if (st == GRQ_OK) st = world_encode(w, t->stop, &stop, err);
     if (st == GRQ_OK && stop.n != 1)
         st = grq_fail(err, GRQ_E_USAGE, "%s: stop must be one token, not %u", grq_json_where(t->root), stop.n);
@@ -169,7 +182,9 @@ void grq_world_describe(const grq_world *w, const char *key, grq_json_writer *wr
     grq_json_put_u64(writer, "vocabulary", grq_vocab_size(w->vocab));
     grq_json_put_string(writer, "vocabulary_kind", grq_vocab_kind(w->vocab));
     grq_json_put_string(writer, "rule", w->rule);
-    if (w->n_file_rows) {
+    if (w->file) {
+        const char *path = grq_facts_path(w->file), *slash = strrchr(path, '/');
+        grq_json_put_string(writer, "file", slash ? slash + 1 : path);
         grq_json_put_u64(writer, "file_rows", w->n_file_rows);
         grq_json_put_u64(writer, "rows_with_popularity", w->n_with_popularity);
         grq_json_put_u64(writer, "distinct_questions", w->n_distinct_questions);

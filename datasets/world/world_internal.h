@@ -55,7 +55,7 @@ typedef struct {
 
 struct grq_world {
     const char *name; /* "generated" or "popqa"; static */
-    char rule[32];
+    const char *rule; /* static: a name that match.h knows */
     grq_vocab *vocab;
     int32_t stop_token;
     uint64_t seed;
@@ -86,7 +86,9 @@ typedef struct {
     const char *prompt, *answer_lead, *stop, *statement_end;
 } world_templates;
 
-grq_status world_templates_open(const char *folder, const char *path, world_templates *out, grq_error *err);
+/* `vocabulary` is the kind that the builder makes ("words", "bytes"); templates for another kind are refused. */
+grq_status world_templates_open(const char *folder, const char *path, const char *vocabulary, world_templates *out,
+                                grq_error *err);
 void world_templates_close(world_templates *t);
 
 /* Builders: fill facts, vocab, compiled, units, weights and shares from the config object. */
@@ -98,6 +100,9 @@ grq_status world_encode(const grq_world *w, const char *text, token_run *out, gr
 /* Encodes "template" with {e} and {a} (and {q}) replaced; NULL values leave their mark unreplaced. */
 grq_status world_encode_template(const grq_world *w, const char *format, const char *entity, const char *answer,
                                  const char *question, const char *end, token_run *out, grq_error *err);
+/* Fails unless `format`, the value of `node`, holds every one of the marks ("{e}{a}"): a text without one would teach
+ * or ask nothing. */
+grq_status world_check_marks(grq_json_node *node, const char *format, const char *marks, grq_error *err);
 /* The text itself; the caller frees. */
 char *world_fill(const char *format, const char *entity, const char *answer, const char *question);
 /* Statements, prompt and answer of one fact. `statements` is an array of strings. */
@@ -118,7 +123,7 @@ void world_free_filler(filler_grammar *g);
 grq_status world_read_rule(grq_world *w, const world_templates *t, grq_error *err);
 grq_status world_read_shares(grq_world *w, grq_json_node *config, grq_error *err);
 
-/* Turns non-negative weights (n_units) into cumulative shares. */
+/* Turns non-negative weights (n_units), not all zero, into cumulative shares. */
 grq_status world_set_weights(grq_world *w, const double *weights, grq_error *err);
 
 #endif
