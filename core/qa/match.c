@@ -38,7 +38,8 @@ static char *first_line(const char *output)
 static grq_status holds_alias(const char *line, const char *alias, bool *holds, grq_error *err)
 {
     *holds = strstr(line, alias) != NULL;
-    if (*holds) return GRQ_OK;
+    /* No form is shorter than a third of the alias (the Kelvin sign, three bytes, becomes a "k"). */
+    if (*holds || strlen(alias) / 3 > strlen(line)) return GRQ_OK;
     char *lower = grq_text_lower(alias), *capital = grq_text_capitalize(alias);
     const bool made = lower && capital;
     if (made) *holds = strstr(line, lower) || strstr(line, capital);

@@ -1,7 +1,6 @@
 #include "qa/text_case.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -116,17 +115,27 @@ static bool ends_word(const char *text, size_t n, size_t at, bool cased_before)
     return true;
 }
 
-static void put(FILE *to, utf8proc_int32_t c)
+/* The text being made; it has room, see convert(). */
+typedef struct {
+    char *text;
+    size_t n;
+} output;
+
+static void put(output *to, utf8proc_int32_t c)
 {
-    utf8proc_uint8_t bytes[4];
-    const utf8proc_ssize_t n = utf8proc_encode_char(c, bytes);
-    fwrite(bytes, 1, (size_t)n, to);
+    to->n += (size_t)utf8proc_encode_char(c, (utf8proc_uint8_t *)to->text + to->n);
+}
+
+static void put_text(output *to, const char *text, size_t n)
+{
+    memcpy(to->text + to->n, text, n);
+    to->n += n;
 }
 
 /* `cased` says whether the last character that is not ignorable was a cased letter. */
-static void put_lower(FILE *to, const char *text, size_t n, size_t at, utf8proc_int32_t c, size_t length, bool cased)
+static void put_lower(output *to, const char *text, size_t n, size_t at, utf8proc_int32_t c, size_t length, bool cased)
 {
-    if (c < 0) fwrite(text + at, 1, length, to);
+    if (c < 0) put_text(to, text + at, length);
     else if (c == CAPITAL_SIGMA) put(to, ends_word(text, n, at, cased) ? FINAL_SIGMA : SMALL_SIGMA);
     else if (c == CAPITAL_I_DOT) {
         put(to, 'i');
@@ -134,35 +143,34 @@ static void put_lower(FILE *to, const char *text, size_t n, size_t at, utf8proc_
     } else put(to, utf8proc_tolower(c));
 }
 
-static void put_title(FILE *to, utf8proc_int32_t c)
+static void put_title(output *to, utf8proc_int32_t c)
 {
     for (size_t i = 0; i < sizeof long_titles / sizeof *long_titles; i++)
         if (c == long_titles[i].from) {
-            fputs(long_titles[i].to, to);
+            put_text(to, long_titles[i].to, strlen(long_titles[i].to));
             return;
         }
     put(to, utf8proc_totitle(c));
 }
 
+enum { MAX_TITLE_BYTES = 8 }; /* the longest of long_titles has 6 */
+
 static char *convert(const char *text, bool capitalize)
 {
-    char *out = NULL;
-    size_t out_n = 0, length;
     const size_t n = strlen(text);
-    FILE *to = open_memstream(&out, &out_n);
-    if (!to) return NULL;
+    /* Lower case takes at most three bytes for two (U+0130, U+023A, U+023E). */
+    output to = { .text = malloc(n + n / 2 + MAX_TITLE_BYTES + 1) };
+    size_t length;
     bool cased = false;
+    if (!to.text) return NULL;
     for (size_t at = 0; at < n; at += length) {
         const utf8proc_int32_t c = look(text, n, at, &length);
-        if (capitalize && at == 0 && c >= 0) put_title(to, c);
-        else put_lower(to, text, n, at, c, length, cased);
+        if (capitalize && at == 0 && c >= 0) put_title(&to, c);
+        else put_lower(&to, text, n, at, c, length, cased);
         if (!is_ignorable(c)) cased = is_cased(c);
     }
-    if (fclose(to) != 0) {
-        free(out);
-        return NULL;
-    }
-    return out;
+    to.text[to.n] = '\0';
+    return to.text;
 }
 
 char *grq_text_lower(const char *text)

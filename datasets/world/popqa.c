@@ -97,7 +97,7 @@ static int by_row(const void *a, const void *b)
 
 enum { MAX_TEXT_BYTES = 4096 }; /* the longest question of the real file has 132 */
 
-/* A broken file can hold a text of any length; learning pairs from it would take hours. */
+/* A broken file can hold a text of any length, and learning goes over it again at every merge. */
 static grq_status check_lengths(const builder *b, const candidate *c, grq_error *err)
 {
     const struct {

@@ -98,6 +98,26 @@ static void cases_of_letters_follow_python(void **state)
     }
 }
 
+/* Forms of another length than the alias: nothing is ruled out by its length. */
+static void forms_that_grow_or_shrink_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *output, *alias;
+    } cases[] = {
+        { "k", "\u212A" }, /* Kelvin sign: three bytes become one */
+        { "kk", "\u212A\u212A" },
+        { "i\u0307x", "\u0130X" }, /* two bytes become three */
+        { "\u2C66\u2C66\u2C66", "\u023E\u023E\u023E" },
+        { "\u0399\u0308\u0301", "\u0390" }, /* title case: two bytes become six */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        if (!matches("popqa_contains", cases[i].output, &cases[i].alias, 1))
+            fail_msg("\"%s\" is not found in \"%s\"", cases[i].alias, cases[i].output);
+    const char *const longer = "\u212A\u212A\u212A";
+    assert_false(matches("popqa_contains", "kk", &longer, 1));
+}
+
 static void exact_is_exact(void **state)
 {
     (void)state;
@@ -120,6 +140,7 @@ int main(void)
         cmocka_unit_test(popqa_cases_pass),
         cmocka_unit_test(popqa_cuts_pass),
         cmocka_unit_test(cases_of_letters_follow_python),
+        cmocka_unit_test(forms_that_grow_or_shrink_are_found),
         cmocka_unit_test(exact_is_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
