@@ -28,6 +28,7 @@ typedef struct {
     table verdicts, expected;
     char *expected_path; /* NULL: this run has no expected values */
     size_t n_outside;
+    bool expected_applies;
     grq_outfile *file;
     FILE *to;     /* report.md */
     bool figures; /* gnuplot drew them */
@@ -178,7 +179,7 @@ static grq_status write_report(report *r, grq_json_node *variants, grq_error *er
         st = grq_json_as_string(grq_json_at(variants, i), &v, err);
         if (st == GRQ_OK) st = write_variant(r, v, err);
     }
-    if (st == GRQ_OK && r->expected_path) {
+    if (st == GRQ_OK && r->expected_path && r->expected_applies) {
         fprintf(r->to, "## Expected values (REPRODUCE.md)\n\n");
         table_markdown(&r->expected, r->to);
     }
@@ -277,7 +278,7 @@ static grq_status check_expected(report *r, grq_error *err)
         r->expected_path = strdup(path);
         if (!r->expected_path) return grq_fail(err, GRQ_E_NOMEM, "no memory for a path");
     }
-    return expected_check(r->expected_path, r->run, &r->expected, &r->n_outside, err);
+    return expected_check(r->expected_path, r->run, &r->expected, &r->n_outside, &r->expected_applies, err);
 }
 
 static grq_status make_report(report *r, tool_context *tool, grq_error *err)

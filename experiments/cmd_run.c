@@ -1,11 +1,14 @@
 /* gaterq run: one experiment config, end to end. A run is a list of public commands (plan.h); each step that is done is
- * stamped with a digest of the program, the config, its own options and everything before it, so that an interrupted
- * run continues where it was and a changed one repeats what it must. */
+ * stamped with a digest of the program, the config, its own options and everything before it, and with what it left, so
+ * that an interrupted run continues where it was and a changed one repeats what it must. */
+#include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -75,11 +78,49 @@ static grq_status stamp_path(const run_state *run, size_t step, char *path, size
     return grq_make_directories(folder, err);
 }
 
-static bool stamped(const char *path, const char *key)
+/* Digest of what a step left: of its files' bytes, by name where it left a folder. */
+static grq_status product_digest(const char *path, char digest[GRQ_SHA256_HEX], grq_error *err)
 {
-    char *text = NULL;
+    struct stat info;
+    if (stat(path, &info) != 0) return grq_fail(err, GRQ_E_IO, "%s: %s", path, strerror(errno));
+    if (!S_ISDIR(info.st_mode)) return grq_sha256_file(path, digest, err);
+    struct dirent **entries = NULL;
+    const int n = scandir(path, &entries, NULL, alphasort);
+    if (n < 0) return grq_fail(err, GRQ_E_IO, "%s: %s", path, strerror(errno));
+    grq_status st = GRQ_OK;
+    digest[0] = '\0';
+    for (int i = 0; i < n; i++) {
+        if (st == GRQ_OK && entries[i]->d_name[0] != '.') {
+            char own[GRQ_SHA256_HEX], *file = grq_path_join(path, entries[i]->d_name);
+            st = file ? product_digest(file, own, err) : grq_fail(err, GRQ_E_NOMEM, "no memory for a path");
+            char *const both[] = { entries[i]->d_name, own };
+            if (st == GRQ_OK) st = extend_key(digest, 2, both, err);
+            free(file);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return st;
+}
+
+/* What the stamp of a step that is done says: the key, then the digests of its output and its result ("-": it has
+ * none). */
+static grq_status stamp_text(const run_state *run, const plan_step *step, char text[4 * GRQ_SHA256_HEX], grq_error *err)
+{
+    char output[GRQ_SHA256_HEX] = "-", result[GRQ_SHA256_HEX] = "-";
+    grq_status st = step->output ? product_digest(step->output, output, err) : GRQ_OK;
+    if (st == GRQ_OK && step->result) st = product_digest(step->result, result, err);
+    if (st == GRQ_OK) snprintf(text, (size_t)4 * GRQ_SHA256_HEX, "%s\n%s\n%s\n", run->key, output, result);
+    return st;
+}
+
+/* Done before, with these very products still there. */
+static bool stamped(const run_state *run, const plan_step *step, const char *path)
+{
+    char *text = NULL, wanted[4 * GRQ_SHA256_HEX];
     size_t n = 0;
-    const bool same = grq_file_read(path, 4096, &text, &n, NULL) == GRQ_OK && n >= 64 && !memcmp(text, key, 64);
+    const bool same = stamp_text(run, step, wanted, NULL) == GRQ_OK &&
+                      grq_file_read(path, 4096, &text, &n, NULL) == GRQ_OK && !strcmp(text, wanted);
     free(text);
     return same;
 }
@@ -147,16 +188,16 @@ static grq_status run_step(run_state *run, size_t i, grq_error *err)
     grq_status st = extend_key(run->key, step->argc, step->argv, err);
     if (st == GRQ_OK) st = stamp_path(run, i, path, sizeof path, err);
     if (st != GRQ_OK) return st;
-    const bool there =
-        (!step->output || grq_file_exists(step->output)) && (!step->result || grq_file_exists(step->result));
-    if (there && stamped(path, run->key)) {
+    if (stamped(run, step, path)) {
         fprintf(stderr, "[%zu/%zu] %s: done before\n", i + 1, run->plan->n_steps, step->name);
         return GRQ_OK;
     }
     fprintf(stderr, "[%zu/%zu] %s\n", i + 1, run->plan->n_steps, step->name);
     const double started = now();
     st = call(run, step, err);
-    if (st == GRQ_OK) st = write_text(path, run->key, err);
+    char stamp[4 * GRQ_SHA256_HEX];
+    if (st == GRQ_OK) st = stamp_text(run, step, stamp, err);
+    if (st == GRQ_OK) st = write_text(path, stamp, err);
     if (st == GRQ_OK) append_time(run, step, now() - started);
     else grq_fail_prefix(err, st, "%s", step->name);
     return st;
@@ -176,8 +217,14 @@ static grq_status write_commands(const plan *p, grq_error *err)
     grq_outfile *file = NULL;
     grq_status st = path ? grq_outfile_open(path, &file, err) : grq_fail(err, GRQ_E_NOMEM, "no memory for a path");
     if (st == GRQ_OK) {
-        fprintf(grq_outfile_stream(file), "# The steps of this run, one by one, from the repository's root.\n");
-        for (size_t i = 0; i < p->n_steps; i++) print_command(grq_outfile_stream(file), &p->steps[i]);
+        FILE *to = grq_outfile_stream(file);
+        fprintf(to,
+                "# The steps of this run, one by one, from the repository's root. They write into the run's folder.\n"
+                "set -e\n"
+                "PATH=$PWD/build/release:$PATH\n"
+                "command -v gaterq >/dev/null || { echo 'gaterq is not built: run make first' >&2; exit 3; }\n");
+        for (size_t i = 0; i < p->n_steps; i++) print_command(to, &p->steps[i]);
+        fprintf(to, "gaterq report %s\n", p->folder);
         st = grq_outfile_commit(file, err);
     }
     free(path);
@@ -185,12 +232,12 @@ static grq_status write_commands(const plan *p, grq_error *err)
 }
 
 /* run.json says what this run is; report reads it. */
-static grq_status write_run(const run_state *run, uint64_t seed, grq_error *err)
+static grq_status write_run(const run_state *run, grq_error *err)
 {
     provenance source;
     grq_json_writer *w = grq_json_writer_new();
     if (!w) return grq_fail(err, GRQ_E_NOMEM, "no memory for run.json");
-    grq_status st = provenance_collect(&source, run->config, seed, err);
+    grq_status st = provenance_collect(&source, run->config, run->plan->seed, err);
     char *path = grq_path_join(run->plan->folder, "run.json");
     char *copy = grq_path_join(run->plan->folder, "config.json");
     char *text = NULL;
@@ -225,11 +272,11 @@ static grq_status run_report(run_state *run, grq_error *err)
     return st;
 }
 
-static grq_status run_all(run_state *run, uint64_t seed, grq_error *err)
+static grq_status run_all(run_state *run, grq_error *err)
 {
     grq_status st = grq_make_directories(run->plan->folder, err);
     if (st == GRQ_OK) st = write_commands(run->plan, err);
-    if (st == GRQ_OK) st = write_run(run, seed, err);
+    if (st == GRQ_OK) st = write_run(run, err);
     if (st == GRQ_OK) st = first_key(run, err);
     for (size_t i = 0; st == GRQ_OK && i < run->plan->n_steps; i++) st = run_step(run, i, err);
     if (st == GRQ_OK) st = run_report(run, err);
@@ -259,6 +306,9 @@ grq_status cmd_run(tool_context *tool, int argc, char **argv, grq_error *err)
     bool done;
     grq_status st = tool_parse(tool, &command, argc, argv, &done, err);
     if (st != GRQ_OK || done) return st;
+    if (tool->seed_given)
+        return grq_fail(err, GRQ_E_USAGE,
+                        "--seed: a run's seed is the config's; copy %s and change \"seed\" and \"id\"", config[0]);
     plan p;
     st = plan_read(config[0], out, &p, err);
     if (st != GRQ_OK) return st;
@@ -266,7 +316,7 @@ grq_status cmd_run(tool_context *tool, int argc, char **argv, grq_error *err)
         for (size_t i = 0; i < p.n_steps; i++) print_command(tool->json ? stderr : stdout, &p.steps[i]);
     } else {
         run_state run = { .tool = tool, .plan = &p, .config = config[0] };
-        st = run_all(&run, tool->seed, err);
+        st = run_all(&run, err);
     }
     plan_free(&p);
     return st;

@@ -29,7 +29,22 @@ static grq_status check_one(grq_json_node *node, results *run, table *out, size_
     return GRQ_OK;
 }
 
-grq_status expected_check(const char *path, results *run, table *out, size_t *n_outside, grq_error *err)
+static grq_status check_applies(grq_json_node *root, results *run, bool *applies, grq_error *err)
+{
+    grq_json_node *condition;
+    const char *path;
+    double value, measured;
+    *applies = true;
+    if (!grq_json_find(root, "only_if")) return GRQ_OK;
+    grq_status st = grq_json_object(root, "only_if", &condition, err);
+    if (st == GRQ_OK) st = grq_json_string(condition, "path", &path, err);
+    if (st == GRQ_OK) st = grq_json_f64(condition, "value", -INFINITY, INFINITY, &value, err);
+    if (st == GRQ_OK) st = grq_json_finish(condition, err);
+    if (st == GRQ_OK) *applies = results_number(run, path, &measured, NULL) == GRQ_OK && measured == value;
+    return grq_config_status(st, err);
+}
+
+grq_status expected_check(const char *path, results *run, table *out, size_t *n_outside, bool *applies, grq_error *err)
 {
     static const char *const headings[] = { "value", "expected", "tolerance", "here", "", "why this tolerance" };
     grq_json *document = NULL;
@@ -40,8 +55,9 @@ grq_status expected_check(const char *path, results *run, table *out, size_t *n_
     grq_status st = grq_config_status(grq_json_open(path, &document, err), err);
     if (st == GRQ_OK) st = grq_config_status(grq_json_string(grq_json_root(document), "about", &about, err), err);
     if (st == GRQ_OK) st = grq_config_status(grq_json_array(grq_json_root(document), "values", &list, err), err);
+    if (st == GRQ_OK) st = check_applies(grq_json_root(document), run, applies, err);
     if (st == GRQ_OK) st = grq_config_status(grq_json_finish(grq_json_root(document), err), err);
-    for (size_t i = 0; st == GRQ_OK && i < grq_json_count(list); i++)
+    for (size_t i = 0; st == GRQ_OK && *applies && i < grq_json_count(list); i++)
         st = check_one(grq_json_at(list, i), run, out, n_outside, err);
     grq_json_close(document);
     return st == GRQ_OK ? table_check(out, err) : st;

@@ -12,6 +12,6 @@
 
 /* Fills `out` with one row per expectation; *n_outside counts those that do not hold. A run that lacks a value is
  * outside. */
-grq_status expected_check(const char *path, results *run, table *out, size_t *n_outside, grq_error *err);
+grq_status expected_check(const char *path, results *run, table *out, size_t *n_outside, bool *applies, grq_error *err);
 
 #endif

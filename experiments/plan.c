@@ -246,6 +246,7 @@ grq_status plan_read(const char *config_path, const char *folder, plan *p, grq_e
     grq_json_node *root = st == GRQ_OK ? grq_json_root(document) : NULL, *unused;
     if (st == GRQ_OK) st = read_heading(root, folder, p, err);
     if (st == GRQ_OK) st = read_settings(root, &s, err);
+    p->seed = s.seed;
     if (st == GRQ_OK) st = grq_json_object(root, "world", &unused, err); /* read by cmd_world */
     if (st == GRQ_OK) st = grq_json_object(root, "train", &unused, err); /* read by cmd_train */
     if (st == GRQ_OK)

@@ -20,6 +20,7 @@ typedef struct {
 
 typedef struct {
     char *id, *title, *folder; /* results/<id> unless --out says otherwise */
+    uint64_t seed;             /* of every step, from the config */
     size_t n_steps;
     plan_step steps[PLAN_MAX_STEPS];
     size_t n_variants;

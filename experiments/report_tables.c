@@ -129,6 +129,12 @@ grq_status report_captured(results *run, const char *variant, table *out, grq_er
         "text: captured %", "95 % interval ",        "true injected error % "
     };
     table_start(out, TOOL_COUNT(headings), headings);
+    for (size_t k = 0; k < 2; k++) { /* a broken or missing file is an error, not a row of blanks */
+        grq_json_node *unused;
+        const path file = at(variant, "ablate-%s.json#captured", k ? "text" : "questions");
+        const grq_status st = results_node(run, file.text, &unused, err);
+        if (st != GRQ_OK) return st;
+    }
     for (size_t i = 0; i < TOOL_COUNT(orderings); i++) {
         static const char *const kinds[] = { "questions", "text" };
         table_row(out);
