@@ -1,6 +1,6 @@
 /* experiments/table.h - one table of text cells, written as Markdown, CSV or aligned for a terminal. */
-#ifndef GATERQ_TABLE_H
-#define GATERQ_TABLE_H
+#ifndef GATERQ_REPORT_TABLE_H
+#define GATERQ_REPORT_TABLE_H
 
 #include <stdbool.h>
 #include <stdio.h>

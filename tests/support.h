@@ -177,6 +177,19 @@ static inline const char *test_string(grq_json_node *node)
     return value;
 }
 
+/* The numbers of nested lists, in order; returns how many. */
+static inline size_t test_numbers(grq_json_node *node, double *out, size_t room)
+{
+    if (grq_json_kind_of(node) != GRQ_JSON_ARRAY) {
+        assert_true(room > 0);
+        *out = test_f64(node);
+        return 1;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < grq_json_count(node); i++) n += test_numbers(grq_json_at(node, i), out + n, room - n);
+    return n;
+}
+
 /* Ends the program as skipped, loudly. For main(), before any test has run. */
 static inline void test_skip(const char *why)
 {

@@ -125,6 +125,16 @@ void grq_codes_decode(const grq_codes *c, uint64_t row, uint32_t depth, float *o
     c->encoder->decode_row(c->encoder, codes, side, c->row_dim, depth, out);
 }
 
+void grq_codes_prefetch(const grq_codes *c, uint64_t row, uint32_t depth)
+{
+    for (uint32_t k = 0; k < depth; k++) {
+        const uint8_t *const code = c->code[k] + row * c->code_bytes;
+        __builtin_prefetch(code);
+        __builtin_prefetch(code + c->code_bytes - 1);
+        __builtin_prefetch(c->side[k] + row * sizeof(uint16_t));
+    }
+}
+
 /* ---- distortion ---- */
 
 /* ||x||^2 and, per depth, ||x - y||^2. `y` (row_dim) is scratch. */

@@ -9,22 +9,30 @@ void grq_hash_start(grq_hash_state *state)
 
 static grq_status check_ids(const grq_geometry *g, const int32_t *ids, size_t n_ids, grq_error *err)
 {
-    for (size_t p = 0; p < n_ids; p++)
-        if (ids[p] != GRQ_DEAD && (ids[p] < 0 || (uint64_t)ids[p] >= g->n_ids))
-            return grq_fail(err, GRQ_E_USAGE,
-                            "position %zu: id %" PRId32 " is neither below %" PRIu64 " nor %d (not text)", p, ids[p],
-                            g->n_ids, GRQ_DEAD);
+    for (size_t p = 0; p < n_ids; p++) {
+        if (ids[p] >= 0 && (uint64_t)ids[p] < g->n_ids) continue;
+        if (ids[p] == GRQ_DEAD && !g->text_only) continue;
+        if (ids[p] == GRQ_DEAD)
+            return grq_fail(
+                err, GRQ_E_USAGE,
+                "position %zu: id -1: family %s hashes every position; a placeholder must be replaced by its "
+                "token first",
+                p, g->family);
+        return grq_fail(err, GRQ_E_USAGE, "position %zu: id %" PRId32 " is not below %" PRIu64 "%s", p, ids[p],
+                        g->n_ids, g->text_only ? "" : ", nor -1 (not text)");
+    }
     return GRQ_OK;
 }
 
 /* t_0 .. t_(max_order-1): the id and those before it. Behind a position that is not text, or the start, everything is
- * padding, even if it is text again: blocking latches. */
+ * padding, even if it is text again: blocking latches. Where padding is the end of a text, an earlier end blocks too.
+ */
 static void window_of(const grq_geometry *g, const grq_hash_state *state, int32_t id, uint64_t *t)
 {
-    int blocked = 0;
+    bool blocked = false;
     for (uint32_t i = 0; i < g->max_order; i++) {
         const int32_t at = i == 0 ? id : state->previous[i - 1];
-        blocked |= at == GRQ_DEAD;
+        blocked |= at == GRQ_DEAD || (g->pad_cuts && i > 0 && at == g->pad_id);
         t[i] = (uint64_t)(blocked ? g->pad_id : at);
     }
 }

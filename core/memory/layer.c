@@ -2,9 +2,10 @@
 
 #include <string.h>
 
+#include "cpu/kernels.h"
 #include "gaterq/blas.h"
+#include "memory/layer_internal.h"
 #include "shared/gate.h"
-#include "shared/simd.h"
 
 void grq_layer_fetch(const grq_memory_layer *layer, size_t n_tokens, const int64_t *rows, float *e)
 {
@@ -28,42 +29,10 @@ void grq_layer_values(const grq_memory_layer *layer, size_t n_tokens, const floa
     grq_sgemm(false, true, (int)n_tokens, out, in, e, in, layer->value_weight, in, 0, values, out);
 }
 
-/* Always inlined: a vector argument of a real call would depend on the instruction set. */
-static inline __attribute__((always_inline)) float fold(grq_lanes lanes)
-{
-    for (uint32_t w = GRQ_LANES / 2; w > 0; w /= 2)
-        for (uint32_t l = 0; l < w; l++) lanes[l] += lanes[l + w];
-    return lanes[0];
-}
-
-/* Sums over one branch: h^2, key^2 and h w key, with w = query_gain * key_gain. Element j goes to lane j mod GRQ_LANES,
- * so the result does not depend on the instruction set. */
-GRQ_SIMD static void gate_sums(uint32_t width, const float *h, const float *key, const float *query_gain,
-                               const float *key_gain, float sums[3])
-{
-    grq_lanes hh = { 0 }, kk = { 0 }, hk = { 0 };
-    uint32_t j = 0;
-    for (; j + GRQ_LANES <= width; j += GRQ_LANES) {
-        const grq_lanes x = *(const grq_lanes *)(h + j), k = *(const grq_lanes *)(key + j);
-        const grq_lanes w = *(const grq_lanes *)(query_gain + j) * *(const grq_lanes *)(key_gain + j);
-        hh += x * x;
-        kk += k * k;
-        hk += GRQ_GATE_TERM(x, w, k);
-    }
-    for (uint32_t l = 0; j + l < width; l++) {
-        const float x = h[j + l], k = key[j + l], w = query_gain[j + l] * key_gain[j + l];
-        hh[l] += x * x;
-        kk[l] += k * k;
-        hk[l] += GRQ_GATE_TERM(x, w, k);
-    }
-    sums[0] = fold(hh);
-    sums[1] = fold(kk);
-    sums[2] = fold(hk);
-}
-
-static float gate_of(const grq_geometry *g, const float sums[3])
+float grq_layer_gate_of_sums(const grq_geometry *g, const float sums[3])
 {
     const float s = grq_gate_score_f32(sums[0], sums[1], sums[2], (float)g->width, (float)g->norm_eps);
+    if (s == 0 && g->zero_rule == GRQ_ZERO_HALF) return 0.5f;
     return grq_gate_of_score_f32(s, (float)g->gate_clamp);
 }
 
@@ -71,6 +40,7 @@ void grq_layer_gates(const grq_memory_layer *layer, size_t n_tokens, const float
                      const uint8_t *dead, float *gates)
 {
     const grq_geometry *g = layer->geometry;
+    const grq_kernels *const k = grq_cpu_kernels();
     const size_t d = g->width;
     for (size_t t = 0; t < n_tokens; t++)
         for (uint32_t m = 0; m < g->n_branches; m++) {
@@ -80,24 +50,20 @@ void grq_layer_gates(const grq_memory_layer *layer, size_t n_tokens, const float
                 gates[i] = 0;
                 continue;
             }
-            gate_sums(g->width, h + i * d, keys + i * d, layer->query_gain + m * d, layer->key_gain + m * d, sums);
-            gates[i] = gate_of(g, sums);
+            k->gate_sums(g->width, h + i * d, keys + i * d, layer->query_gain + m * d, layer->key_gain + m * d, sums);
+            gates[i] = grq_layer_gate_of_sums(g, sums);
         }
-}
-
-GRQ_SIMD static void add_scaled(uint32_t width, float gate, const float *value, float *h)
-{
-    for (uint32_t j = 0; j < width; j++) h[j] += gate * value[j];
 }
 
 void grq_layer_inject(const grq_memory_layer *layer, size_t n_tokens, const float *gates, const float *values, float *h)
 {
     const grq_geometry *g = layer->geometry;
+    const grq_kernels *const k = grq_cpu_kernels();
     const size_t d = g->width;
     for (size_t t = 0; t < n_tokens; t++)
         for (uint32_t m = 0; m < g->n_branches; m++) {
             const size_t i = t * g->n_branches + m;
-            if (gates[i] != 0) add_scaled(g->width, gates[i], values + t * d, h + i * d);
+            if (gates[i] != 0) k->add_scaled(g->width, gates[i], values + t * d, h + i * d);
         }
 }
 

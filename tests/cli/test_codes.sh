@@ -77,7 +77,7 @@ expect 3 'largest compressed id is 3' "$GATERQ" hash --layer 1 --ids 2,1 --token
 expect_json "$first" "$GATERQ" hash --layer 1 --ids 2,1 --token-map "$scratch/map"
 expect 2 'raw id 4 is not in' "$GATERQ" hash --layer 1 --ids 4 --token-map "$scratch/map"
 expect_json '"rows":[[4299726,' "$GATERQ" hash --layer 1 --ids=-1
-expect 2 'id 99092 is neither below 99092' "$GATERQ" hash --layer 1 --ids 99092
+expect 2 'id 99092 is not below 99092' "$GATERQ" hash --layer 1 --ids 99092
 expect 2 'id number 2, "x"' "$GATERQ" hash --layer 1 --ids 1,x
 expect 2 'id number 2, ""' "$GATERQ" hash --layer 1 --ids 1,
 expect 2 'memory layers of deepseek-v41 are 1, 14' "$GATERQ" hash --layer 2 --ids 1

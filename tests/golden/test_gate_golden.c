@@ -27,19 +27,6 @@ static int close_golden(void **state)
     return 0;
 }
 
-/* Numbers of nested lists, in order. */
-static size_t read_numbers(grq_json_node *node, double *out, size_t room)
-{
-    if (grq_json_kind_of(node) == GRQ_JSON_NUMBER) {
-        assert_true(room > 0);
-        *out = test_f64(node);
-        return 1;
-    }
-    size_t n = 0;
-    for (size_t i = 0; i < grq_json_count(node); i++) n += read_numbers(grq_json_at(node, i), out + n, room - n);
-    return n;
-}
-
 /* Hexadecimal strings of nested lists, `digits` per element, in order. */
 static size_t read_hex(grq_json_node *node, int digits, uint16_t *out, size_t room)
 {
@@ -95,13 +82,13 @@ static void read_float_case(float_case *c)
     c->k = (uint32_t)test_u64(test_walk(golden, "K"));
     c->t = (uint32_t)test_u64(test_walk(golden, "T"));
     const size_t out = (c->branches + 1) * c->d, streams = c->t * c->branches * c->d;
-    assert_int_equal(read_numbers(test_walk(golden, "e_concat_rows"), c->e, MAX), c->t * c->k);
-    assert_int_equal(read_numbers(test_walk(golden, "wkv_weight_out_in"), c->weight, MAX), out * c->k);
-    assert_int_equal(read_numbers(test_walk(golden, "q_weight"), c->query_gain, MAX), c->branches * c->d);
-    assert_int_equal(read_numbers(test_walk(golden, "k_weight"), c->key_gain, MAX), c->branches * c->d);
-    assert_int_equal(read_numbers(test_walk(golden, "h_in"), c->h, MAX), streams);
-    assert_int_equal(read_numbers(test_walk(golden, "h_out"), c->h_out, MAX), streams);
-    assert_int_equal(read_numbers(test_walk(golden, "kv"), c->kv, MAX), c->t * out);
+    assert_int_equal(test_numbers(test_walk(golden, "e_concat_rows"), c->e, MAX), c->t * c->k);
+    assert_int_equal(test_numbers(test_walk(golden, "wkv_weight_out_in"), c->weight, MAX), out * c->k);
+    assert_int_equal(test_numbers(test_walk(golden, "q_weight"), c->query_gain, MAX), c->branches * c->d);
+    assert_int_equal(test_numbers(test_walk(golden, "k_weight"), c->key_gain, MAX), c->branches * c->d);
+    assert_int_equal(test_numbers(test_walk(golden, "h_in"), c->h, MAX), streams);
+    assert_int_equal(test_numbers(test_walk(golden, "h_out"), c->h_out, MAX), streams);
+    assert_int_equal(test_numbers(test_walk(golden, "kv"), c->kv, MAX), c->t * out);
     c->records = test_walk(golden, "records_token_branch");
     c->dead[4] = 1; /* token_mask_true_means_active: all but the last */
 }

@@ -63,6 +63,8 @@ const grq_codes_origin *grq_codes_origin_of(const grq_codes *codes);
 
 /* One row at depth 1..n_stages into out (row_dim). The row must exist: check with _n_rows. */
 void grq_codes_decode(const grq_codes *codes, uint64_t row, uint32_t depth, float *out);
+/* Asks the processor to load what _decode of this row at this depth will read; a hint, nothing waits. */
+void grq_codes_prefetch(const grq_codes *codes, uint64_t row, uint32_t depth);
 
 /* Relative MSE per depth: mean over rows of ||x - y||^2 / ||x||^2; zero rows are left out and counted. */
 typedef struct {

@@ -1,7 +1,8 @@
 /* gaterq/hash.h - row numbers of every n-gram that ends at a position.
  *
  * mix_1 = t_0 m_0; mix_n = mix_(n-1) XOR t_(n-1) m_(n-1); row = offset + mix_n mod prime.
- * Source: specs/deepseek-v41-engram.md section 7. Bit-exact, independent of chunking. */
+ * Sources: specs/deepseek-v41-engram.md section 7, specs/qwen38-ple.md sections 4.2 and 4.3, specs/original-engram.md
+ * section 5. Bit-exact, independent of chunking. */
 #ifndef GATERQ_HASH_H
 #define GATERQ_HASH_H
 
@@ -19,8 +20,8 @@ typedef struct {
 void grq_hash_start(grq_hash_state *state);
 
 /* Row numbers (n_ids, n_columns) of `ids` at memory layer `layer_index`, continuing from *state, which is advanced.
- * Ids are compressed ids or GRQ_DEAD; anything else is an error that names the position, the id and the limit, and
- * leaves *state and `rows` as they were. */
+ * Ids are below n_ids, or GRQ_DEAD where the family has that; anything else is an error that names the position, the id
+ * and the limit, and leaves *state and `rows` as they were. */
 grq_status grq_hash_rows(const grq_geometry *geometry, uint32_t layer_index, grq_hash_state *state, const int32_t *ids,
                          size_t n_ids, int64_t *rows, grq_error *err);
 

@@ -7,14 +7,20 @@
  *     r_m   = copysign(sqrt(max(|s_m|, clamp)), s_m)          gate_m = 1 / (1 + exp(-r_m)), 0 at a DEAD position
  *     h_m  += gate_m * value
  * The gates and the injection are separate calls because GateRQ ranks look-ups in between: gates come from stage 1,
- * the value from the depth that the ranking chose ("frozen" gates). */
+ * the value from the depth that the ranking chose ("frozen" gates). grq_layer_forward does it all for any family, with
+ * the short convolution where there is one (specs/qwen38-ple.md section 5, specs/original-engram.md section 8):
+ *     u_m = gate_m * value      c = u_m rsqrt(mean u_m^2 + conv_eps) * conv_gain_m      y(t) = sum_k w_k c(t - (K-1-k)
+ * D) h_m += u_m + silu(y_m) */
 #ifndef GATERQ_LAYER_H
 #define GATERQ_LAYER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "gaterq/geometry.h"
+#include "gaterq/layer_state.h"
+#include "gaterq/table.h"
 
 /* A view; owns nothing. Weights are row-major, (out, in). */
 typedef struct {
@@ -23,8 +29,12 @@ typedef struct {
     const float *table;        /* (n_rows, row_dim); NULL when only codes are at hand */
     const float *key_weight;   /* (n_branches * width, row_values) */
     const float *value_weight; /* (width, row_values) */
-    const float *query_gain;   /* (n_branches, width) */
+    const float *query_gain;   /* (n_branches, width); with gain_offset added, as the other gains */
     const float *key_gain;     /* (n_branches, width) */
+    const float *key_bias;     /* (n_branches * width), or NULL */
+    const float *value_bias;   /* (width), or NULL */
+    const float *conv_gain;    /* (n_branches, width); NULL without a convolution */
+    const float *conv_weight;  /* (conv_kernel, n_branches * width), oldest tap first; NULL without a convolution */
 } grq_memory_layer;
 
 /* rows (n_tokens, n_columns) -> e (n_tokens, row_values), from layer->table. */
@@ -43,6 +53,35 @@ void grq_layer_gates(const grq_memory_layer *layer, size_t n_tokens, const float
 /* h += gate * value, in place; the product is rounded before the sum. A gate of 0 leaves the stream's bits alone. */
 void grq_layer_inject(const grq_memory_layer *layer, size_t n_tokens, const float *gates, const float *values,
                       float *h);
+
+/* How a forward pass rounds and sums. */
+typedef enum {
+    GRQ_NUMERICS_REFERENCE, /* BF16 where the family's own code rounds (geometry->rounding), and a token's result does
+                             * not depend on its batch: bit-exact over chunks, sequences, shards and threads */
+    GRQ_NUMERICS_FP32       /* binary32 throughout, projections by BLAS: bits may depend on the batch's size */
+} grq_numerics;
+
+/* n_tokens consecutive tokens of one sequence, whose state they continue. */
+typedef struct {
+    grq_layer_state *state;
+    size_t n_tokens;
+} grq_segment;
+
+typedef struct {
+    grq_numerics numerics;
+    uint32_t n_shards;  /* 0 or 1: rows are fetched at once; n: by n owners of row ranges whose results are summed */
+    uint32_t n_threads; /* of the projections; 0 is 1. GRQ_NUMERICS_FP32 needs grq_blas_init */
+    bool round_input; /* DeepSeek-V4.1 reference: MXFP8 rounding of the projection's input. Released rows pass unchanged
+                       */
+} grq_forward_options;
+
+/* One memory layer over a batch: the tokens of segment 0, then those of segment 1, and so on. ids (n), h (n,
+ * n_branches, width) in place, gates (n, n_branches) or NULL, with n the sum of the segments' tokens; rows come from
+ * `table`, which may be the layer's own or codes at a depth. Advances the states. At a DEAD position h keeps its bits.
+ * After an error, which names the segment's position, states are as before and h is unspecified. */
+grq_status grq_layer_forward(const grq_memory_layer *layer, const grq_table *table, const grq_forward_options *options,
+                             size_t n_segments, const grq_segment *segments, const int32_t *ids, float *h, float *gates,
+                             grq_error *err);
 
 /* Gate energy G[t] = sum over branches of gate^2. gates (n_tokens, n_branches) -> energy (n_tokens). */
 void grq_gate_energy(size_t n_tokens, uint32_t n_branches, const float *gates, float *energy);

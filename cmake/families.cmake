@@ -1,0 +1,13 @@
+# Writes SOURCE: a C file with the text of every JSON file of FOLDER, so that the tool needs no data file to run.
+file(GLOB files ${FOLDER}/*.json)
+list(SORT files)
+set(entries "")
+foreach(file ${files})
+  get_filename_component(name ${file} NAME_WE)
+  file(READ ${file} text)
+  string(REPLACE "\\" "\\\\" text "${text}")
+  string(REPLACE "\"" "\\\"" text "${text}")
+  string(REPLACE "\n" "\\n\"\n      \"" text "${text}")
+  string(APPEND entries "    { \"${name}\", \"${text}\" },\n")
+endforeach()
+file(WRITE ${SOURCE} "#include <stddef.h>\n\n#include \"memory/families.h\"\n\nconst grq_family_text grq_family_texts[] = {\n${entries}    { NULL, NULL },\n};\n")
