@@ -1,11 +1,11 @@
 /* gaterq encode: a table in residual 1-bit stages. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "commands.h"
 #include "gaterq/codec.h"
 #include "gaterq/model.h"
+#include "inputs.h"
 #include "tables.h"
 
 typedef struct {
@@ -14,13 +14,6 @@ typedef struct {
 } encode_options;
 
 enum { NO_LAYER = 1000000 };
-
-/* Codes must not take the place of the table they were made from. */
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
 
 static grq_status encode(tool_context *tool, const encode_options *o, const char *name, const char *family,
                          grq_error *err)
@@ -32,7 +25,7 @@ static grq_status encode(tool_context *tool, const encode_options *o, const char
     if (st != GRQ_OK) return st;
     st = input_table_open(name, &table, err);
     if (st != GRQ_OK) return st;
-    if (same_file(grq_safetensors_path(table.file), o->out)) {
+    if (input_same_file(grq_safetensors_path(table.file), o->out)) {
         input_table_close(&table);
         return grq_fail(err, GRQ_E_USAGE, "--out: %s is the file with the table itself", o->out);
     }

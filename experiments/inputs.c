@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "gaterq/file.h"
 #include "gaterq/json.h"
@@ -94,4 +95,10 @@ void input_codes_close(grq_codes *codes[GRQ_MAX_MEMORY_LAYERS])
         grq_codes_close(codes[l]);
         codes[l] = NULL;
     }
+}
+
+bool input_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }

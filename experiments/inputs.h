@@ -2,6 +2,8 @@
 #ifndef GATERQ_INPUTS_H
 #define GATERQ_INPUTS_H
 
+#include <stdbool.h>
+
 #include "gaterq/codec.h"
 #include "gaterq/model.h"
 #include "gaterq/world.h"
@@ -22,5 +24,8 @@ void input_codes_close(grq_codes *codes[GRQ_MAX_MEMORY_LAYERS]);
 /* Folder that relative paths of a config start from: $GATERQ_ROOT, else the nearest folder above `config_path`, or
  * above the working folder, that holds datasets/worlds; else ".". Caller frees; NULL when out of memory. */
 char *input_root(const char *config_path);
+
+/* Both names lead to one existing file: a result must not take the place of what it is made from. */
+bool input_same_file(const char *a, const char *b);
 
 #endif
