@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "gaterq/file.h"
 #include "gaterq/hash.h"
+#include "gaterq/tokenmap.h"
 
 typedef struct {
     const char *family, *ids, *tokens, *token_map;
@@ -46,44 +47,21 @@ static grq_status parse_ids(const char *where, const char *text, char separator,
     }
 }
 
-/* A map of another tokenizer would change every hash silently, so it must cover the family's compressed ids exactly. */
-static grq_status check_map(const char *path, const int32_t *map, size_t n, const grq_geometry *g, grq_error *err)
-{
-    int32_t largest = -1;
-    for (size_t i = 0; i < n; i++) {
-        if (map[i] < 0 || (uint64_t)map[i] >= g->n_ids)
-            return grq_fail(err, GRQ_E_DATA,
-                            "%s: raw id %zu maps to %" PRId32 ", which is no compressed id of %s (0 to %" PRIu64 ")",
-                            path, i, map[i], g->family, g->n_ids - 1);
-        if (map[i] > largest) largest = map[i];
-    }
-    if ((uint64_t)largest + 1 != g->n_ids)
-        return grq_fail(err, GRQ_E_DATA,
-                        "%s: the largest compressed id is %" PRId32 "; family %s has %" PRIu64 " of them", path,
-                        largest, g->family, g->n_ids);
-    return GRQ_OK;
-}
-
-/* Raw ids become compressed ids: a file of little-endian int32, one per raw id. */
+/* Raw ids become compressed ids; positions that are not text stay so. A map of another tokenizer would change every
+ * hash silently, so it must have the family's number of classes. */
 static grq_status map_ids(const char *path, const grq_geometry *g, int32_t *ids, size_t n, grq_error *err)
 {
-    char *bytes;
-    size_t n_bytes;
-    grq_status st = grq_file_read(path, 1 << 30, &bytes, &n_bytes, err);
-    if (st != GRQ_OK) return st;
-    const int32_t *map = (const int32_t *)bytes; /* malloc's alignment suits any type */
-    const size_t n_map = n_bytes / sizeof *map;
-    if (n_bytes == 0 || n_bytes % sizeof *map)
-        st = grq_fail(err, GRQ_E_DATA, "%s: %zu bytes are no list of 32-bit ids", path, n_bytes);
-    if (st == GRQ_OK) st = check_map(path, map, n_map, g, err);
+    grq_tokenmap *map = NULL;
+    if (g->raw_ids) return grq_fail(err, GRQ_E_USAGE, "--token-map: family %s hashes raw ids", g->family);
+    grq_status st = grq_tokenmap_open(path, 0, g->n_ids, NULL, &map, err);
     for (size_t i = 0; st == GRQ_OK && i < n; i++) {
         if (ids[i] == GRQ_DEAD) continue;
-        if ((size_t)ids[i] >= n_map)
-            st = grq_fail(err, GRQ_E_USAGE, "position %zu: raw id %" PRId32 " is not in %s, which maps %zu ids", i,
-                          ids[i], path, n_map);
-        else ids[i] = map[ids[i]];
+        if ((uint32_t)ids[i] >= grq_tokenmap_n_ids(map))
+            st = grq_fail(err, GRQ_E_USAGE, "position %zu: raw id %" PRId32 " is not in %s, which maps %u ids", i,
+                          ids[i], path, grq_tokenmap_n_ids(map));
+        else ids[i] = grq_tokenmap_ids(map)[ids[i]];
     }
-    free(bytes);
+    grq_tokenmap_close(map);
     return st;
 }
 

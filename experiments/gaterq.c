@@ -23,6 +23,8 @@ const tool_entry tool_entries[] = {
     { "decode", cmd_decode, "values of coded rows at a depth" },
     { "distort", cmd_distort, "relative mean squared error of codes per depth" },
     { "hash", cmd_hash, "row numbers of every n-gram that ends at each position" },
+    { "tokenmap", cmd_tokenmap, "map raw token ids of a tokenizer.json to the compressed ids that are hashed" },
+    { "layer", cmd_layer, "run one memory layer of a checkpoint over hidden states" },
     { "world", cmd_world, "write a knowledge world's facts, show its text" },
     { "bench", cmd_bench, "throughput beside its bound, measured in one run" },
     { "doctor", cmd_doctor, "what is installed here, and what each missing thing switches off" },

@@ -7,12 +7,8 @@
 #include <string.h>
 
 #include "cpu/kernels.h"
+#include "cpu/prefetch.h"
 #include "shared/number.h"
-
-enum {
-    CACHE_LINE = 64,
-    PREFETCH_ROWS = 16 /* how far ahead rows are asked for: enough to keep a core's line-fill buffers busy */
-};
 
 struct grq_table {
     grq_table_layout layout; /* pointers and name owned */
@@ -152,9 +148,17 @@ static void prefetch(const grq_table *t, uint64_t row)
         return;
     }
     const place p = place_of(t, row);
-    const uint8_t *const first = p.values - (uintptr_t)p.values % CACHE_LINE;
-    for (const uint8_t *line = first; line < p.values + t->value_bytes; line += CACHE_LINE) __builtin_prefetch(line);
+    const uint8_t *const first = p.values - (uintptr_t)p.values % GRQ_CACHE_LINE;
+    for (const uint8_t *line = first; line < p.values + t->value_bytes; line += GRQ_CACHE_LINE)
+        __builtin_prefetch(line);
     if (p.scales) __builtin_prefetch(p.scales);
+}
+
+/* GRQ_PREFETCH_ROWS rows at once, not one before each row that is read: a prefetch waits for the address of its page,
+ * and behind a row's decoding the processor cannot look far enough ahead to wait for several pages together. */
+static void prefetch_rows(const grq_table *t, size_t first, size_t n, const int64_t *rows)
+{
+    for (size_t i = first; i < n && i < first + GRQ_PREFETCH_ROWS; i++) prefetch(t, (uint64_t)rows[i]);
 }
 
 static bool read_row(const grq_table *t, const grq_kernels *k, uint64_t row, float *out)
@@ -209,11 +213,13 @@ grq_status grq_table_fetch(const grq_table *t, size_t n_positions, uint32_t n_co
     const grq_status st = check_rows(t, n, n_columns, rows, err);
     if (st != GRQ_OK) return st;
     const grq_kernels *const k = grq_cpu_kernels();
-    for (size_t i = 0; i < n && i < PREFETCH_ROWS; i++) prefetch(t, (uint64_t)rows[i]);
-    for (size_t i = 0; i < n; i++) {
-        if (i + PREFETCH_ROWS < n) prefetch(t, (uint64_t)rows[i + PREFETCH_ROWS]);
-        float *const row = out + i * t->layout.row_dim;
-        if (read_row(t, k, (uint64_t)rows[i], row)) return refuse_row(t, (uint64_t)rows[i], row, err);
+    prefetch_rows(t, 0, n, rows);
+    for (size_t first = 0; first < n; first += GRQ_PREFETCH_ROWS) {
+        prefetch_rows(t, first + GRQ_PREFETCH_ROWS, n, rows);
+        for (size_t i = first; i < n && i < first + GRQ_PREFETCH_ROWS; i++) {
+            float *const row = out + i * t->layout.row_dim;
+            if (read_row(t, k, (uint64_t)rows[i], row)) return refuse_row(t, (uint64_t)rows[i], row, err);
+        }
     }
     return GRQ_OK;
 }

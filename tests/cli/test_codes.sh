@@ -71,11 +71,12 @@ first='"rows":[[5702652,24393184,39183301,'
 expect_json "$first" "$GATERQ" hash --family deepseek-v41 --layer 1 --ids 0,3
 printf '0\n3\n' >"$scratch/ids"
 expect_json "$first" "$GATERQ" hash --layer 1 --tokens "$scratch/ids"
-printf '\1\0\0\0\3\0\0\0\0\0\0\0' >"$scratch/short" # raw 2 and 1 stand for 0 and 3
-expect 3 'largest compressed id is 3' "$GATERQ" hash --layer 1 --ids 2,1 --token-map "$scratch/short"
-{ cat "$scratch/short"; printf '\x13\x83\1\0'; } >"$scratch/map" # and raw 3 for the last one, 99091
-expect_json "$first" "$GATERQ" hash --layer 1 --ids 2,1 --token-map "$scratch/map"
-expect 2 'raw id 4 is not in' "$GATERQ" hash --layer 1 --ids 4 --token-map "$scratch/map"
+perl -e 'print pack "l<*", 0, 1, 1, 2' >"$scratch/short"
+expect 3 '3' "$GATERQ" hash --layer 1 --ids 2,1 --token-map "$scratch/short"
+perl -e 'print pack "l<*", 0 .. 99091, 0, 3' >"$scratch/map" # raw 99092 and 99093 stand for 0 and 3 too
+expect_json "$first" "$GATERQ" hash --layer 1 --ids 99092,99093 --token-map "$scratch/map"
+expect 2 'raw id 99094 is not in' "$GATERQ" hash --layer 1 --ids 99094 --token-map "$scratch/map"
+expect 2 'hashes raw ids' "$GATERQ" hash --family qwen38-ple --layer 1 --ids 1 --token-map "$scratch/map"
 expect_json '"rows":[[4299726,' "$GATERQ" hash --layer 1 --ids=-1
 expect 2 'id 99092 is not below 99092' "$GATERQ" hash --layer 1 --ids 99092
 expect 2 'id number 2, "x"' "$GATERQ" hash --layer 1 --ids 1,x
