@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "cpu/cpu_level.h"
 #include "terminal.h"
 
 const tool_entry tool_entries[] = {
@@ -25,6 +26,7 @@ const tool_entry tool_entries[] = {
     { "hash", cmd_hash, "row numbers of every n-gram that ends at each position" },
     { "tokenmap", cmd_tokenmap, "map raw token ids of a tokenizer.json to the compressed ids that are hashed" },
     { "layer", cmd_layer, "run one memory layer of a checkpoint over hidden states" },
+    { "explain", cmd_explain, "every look-up of a text: gates, importance, depth under each ordering" },
     { "world", cmd_world, "write a knowledge world's facts, show its text" },
     { "bench", cmd_bench, "throughput beside its bound, measured in one run" },
     { "doctor", cmd_doctor, "what is installed here, and what each missing thing switches off" },
@@ -72,7 +74,8 @@ static int run_command(const tool_entry *entry, int argc, char **argv)
     grq_json_begin_object(tool.result, NULL);
     bool help = false;
     for (int i = 1; i < argc; i++) help |= !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
-    grq_status st = entry->run(&tool, argc, argv, &err);
+    grq_status st = help ? GRQ_OK : grq_cpu_level_check(&err);
+    if (st == GRQ_OK) st = entry->run(&tool, argc, argv, &err);
     terminal_end_line();
     /* A failed check still has its result: print it, then say what failed. */
     if ((st == GRQ_OK || st == GRQ_E_CHECK) && tool.json && !help) {

@@ -102,3 +102,11 @@ bool input_same_file(const char *a, const char *b)
     struct stat x, y;
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
+
+grq_status input_model_path(const char *path, char **out, grq_error *err)
+{
+    struct stat info;
+    const bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    *out = folder ? grq_path_join(path, "model.safetensors") : strdup(path);
+    return *out ? GRQ_OK : grq_fail(err, GRQ_E_NOMEM, "%s: no memory for a path", path);
+}

@@ -25,6 +25,9 @@ void input_codes_close(grq_codes *codes[GRQ_MAX_MEMORY_LAYERS]);
  * above the working folder, that holds datasets/worlds; else ".". Caller frees; NULL when out of memory. */
 char *input_root(const char *config_path);
 
+/* The model file that `path` is, or model.safetensors in the folder that it is. The caller frees. */
+grq_status input_model_path(const char *path, char **out, grq_error *err);
+
 /* Both names lead to one existing file: a result must not take the place of what it is made from. */
 bool input_same_file(const char *a, const char *b);
 
