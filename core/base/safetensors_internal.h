@@ -26,4 +26,10 @@ static inline bool grq_tensor_size(const grq_tensor *tensor, uint64_t *n_bytes)
 /* "F32 (2, 3)" for messages; cut if there is no room. */
 void grq_tensor_print(grq_dtype dtype, uint32_t rank, const uint64_t *shape, char *text, size_t room);
 
+/* The bytes that grq_safetensors_write puts before the data, for files whose data are written elsewhere (`data` of the
+ * tensors is not looked at). The caller frees *bytes. */
+grq_status grq_safetensors_header(const char *path, const grq_tensor *tensors, size_t n_tensors,
+                                  const grq_metadata *metadata, size_t n_metadata, char **bytes, size_t *n_bytes,
+                                  grq_error *err);
+
 #endif

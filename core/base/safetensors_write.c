@@ -56,14 +56,14 @@ static grq_status check_all_names(const content *c, grq_error *err)
     return st;
 }
 
-static grq_status check_tensor(const char *path, const grq_tensor *t, grq_error *err)
+static grq_status check_tensor(const char *path, const grq_tensor *t, bool with_data, grq_error *err)
 {
     if (strcmp(t->name, GRQ_SAFETENSORS_METADATA) == 0)
         return grq_fail(err, GRQ_E_DATA, "%s: a tensor must not be called %s", path, t->name);
     if (t->rank > GRQ_MAX_RANK)
         return grq_fail(err, GRQ_E_DATA, "%s: %s: %" PRIu32 " axes; at most %d", path, t->name, t->rank, GRQ_MAX_RANK);
     uint64_t needed;
-    if (!grq_tensor_size(t, &needed) || needed != t->n_bytes || (!t->data && needed)) {
+    if (!grq_tensor_size(t, &needed) || needed != t->n_bytes || (with_data && !t->data && needed)) {
         char shape[256];
         grq_tensor_print(t->dtype, t->rank, t->shape, shape, sizeof shape);
         return grq_fail(err, GRQ_E_DATA, "%s: %s: %" PRIu64 " bytes at %s do not make %s", path, t->name, t->n_bytes,
@@ -103,7 +103,7 @@ static grq_json_writer *write_header(const content *c)
 }
 
 /* Length, JSON and the spaces that bring the data to a multiple of GRQ_SAFETENSORS_ALIGN. */
-static grq_status put_header(const content *c, FILE *stream, grq_error *err)
+static grq_status make_header(const content *c, char **bytes, size_t *n_bytes, grq_error *err)
 {
     grq_json_writer *w = write_header(c);
     const char *text;
@@ -114,34 +114,57 @@ static grq_status put_header(const content *c, FILE *stream, grq_error *err)
     if (st == GRQ_OK && n_header > GRQ_SAFETENSORS_MAX_HEADER)
         st = grq_fail(err, GRQ_E_DATA, "%s: %zu tensors need a header of %" PRIu64 " bytes; the format allows %d",
                       c->path, c->n_tensors, n_header, GRQ_SAFETENSORS_MAX_HEADER);
-    if (st == GRQ_OK) { /* commit reports what cannot be written */
-        for (int i = 0; i < GRQ_SAFETENSORS_PREFIX; i++) fputc((int)(n_header >> 8 * i & 0xFF), stream);
-        fwrite(text, 1, n_text, stream);
-        for (size_t i = 0; i < n_spaces; i++) fputc(' ', stream);
+    *n_bytes = GRQ_SAFETENSORS_PREFIX + n_header;
+    *bytes = st == GRQ_OK ? malloc(*n_bytes) : NULL;
+    if (st == GRQ_OK && !*bytes) st = grq_fail(err, GRQ_E_NOMEM, "%s: no memory for its header", c->path);
+    if (st == GRQ_OK) {
+        for (int i = 0; i < GRQ_SAFETENSORS_PREFIX; i++) (*bytes)[i] = (char)(n_header >> 8 * i & 0xFF);
+        memcpy(*bytes + GRQ_SAFETENSORS_PREFIX, text, n_text);
+        memset(*bytes + GRQ_SAFETENSORS_PREFIX + n_text, ' ', n_spaces);
     }
     grq_json_writer_free(w);
     return st;
+}
+
+static grq_status check_content(const content *c, bool with_data, grq_error *err)
+{
+    grq_status st = check_all_names(c, err);
+    uint64_t total = 0; /* stays far below 2^53, from where offsets could not be JSON numbers */
+    for (size_t i = 0; st == GRQ_OK && i < c->n_tensors; i++) {
+        st = check_tensor(c->path, &c->tensors[i], with_data, err);
+        if (st == GRQ_OK && (__builtin_add_overflow(total, c->tensors[i].n_bytes, &total) || total >> 53))
+            st = grq_fail(err, GRQ_E_DATA, "%s: more than 2^53 bytes of tensors", c->path);
+    }
+    return st;
+}
+
+grq_status grq_safetensors_header(const char *path, const grq_tensor *tensors, size_t n_tensors,
+                                  const grq_metadata *metadata, size_t n_metadata, char **bytes, size_t *n_bytes,
+                                  grq_error *err)
+{
+    const content c = { path, tensors, n_tensors, metadata, n_metadata };
+    *bytes = NULL;
+    const grq_status st = check_content(&c, false, err);
+    return st == GRQ_OK ? make_header(&c, bytes, n_bytes, err) : st;
 }
 
 grq_status grq_safetensors_write(const char *path, const grq_tensor *tensors, size_t n_tensors,
                                  const grq_metadata *metadata, size_t n_metadata, grq_error *err)
 {
     const content c = { path, tensors, n_tensors, metadata, n_metadata };
-    grq_status st = check_all_names(&c, err);
-    uint64_t total = 0; /* stays far below 2^53, from where offsets could not be JSON numbers */
-    for (size_t i = 0; st == GRQ_OK && i < n_tensors; i++) {
-        st = check_tensor(path, &tensors[i], err);
-        if (st == GRQ_OK && (__builtin_add_overflow(total, tensors[i].n_bytes, &total) || total >> 53))
-            st = grq_fail(err, GRQ_E_DATA, "%s: more than 2^53 bytes of tensors", path);
-    }
+    char *header = NULL;
+    size_t n_header;
     grq_outfile *file = NULL;
+    grq_status st = check_content(&c, true, err);
+    if (st == GRQ_OK) st = make_header(&c, &header, &n_header, err);
     if (st == GRQ_OK) st = grq_outfile_open(path, &file, err);
-    if (st == GRQ_OK) st = put_header(&c, grq_outfile_stream(file), err);
+    if (st == GRQ_OK) fwrite(header, 1, n_header, grq_outfile_stream(file)); /* commit reports what cannot be written */
     for (size_t i = 0; st == GRQ_OK && i < n_tensors; i++) {
         const size_t n = tensors[i].n_bytes;
         if (n > 0 && fwrite(tensors[i].data, 1, n, grq_outfile_stream(file)) != n)
             break; /* the disk is full, say: commit finds out and names the reason */
     }
+    free(header);
     if (st == GRQ_OK) return grq_outfile_commit(file, err);
     grq_outfile_discard(file);
     return st;
