@@ -141,6 +141,13 @@ static place place_of(const grq_table *t, uint64_t row)
     return p;
 }
 
+grq_stored_row grq_table_stored(const grq_table *t, uint64_t row)
+{
+    if (t->codes) return (grq_stored_row){ 0 };
+    const place p = place_of(t, row);
+    return (grq_stored_row){ p.values, p.scales, t->value_bytes, p.scales ? t->n_scales : 0 };
+}
+
 static void prefetch(const grq_table *t, uint64_t row)
 {
     if (t->codes) {
