@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "bench_codec.h"
+#include "bench.h"
 #include "commands.h"
 #include "gaterq/blas.h"
 #include "gaterq/rng.h"
@@ -200,19 +202,25 @@ static grq_status bench_train(tool_context *tool, double seconds, grq_error *err
 
 grq_status cmd_bench(tool_context *tool, int argc, char **argv, grq_error *err)
 {
-    double seconds = 5;
+    double seconds = 5, gib = 4;
+    uint64_t width = 5120;
     const char *positionals[1] = { NULL };
     const tool_option options[] = {
-        { "seconds", "N", "seconds of training per number of threads, and half as many for the bound [5]", TOOL_F64,
-          &seconds, false, 0.1, 3600 },
+        { "seconds", "N", "seconds per figure, and half as many for the bound of train [5]", TOOL_F64, &seconds, false,
+          0.1, 3600 },
+        { "gib", "N", "lookup: GiB of each table [4]", TOOL_F64, &gib, false, 0.01, 200 },
+        { "width", "N", "layer: values of a residual stream; less needs less memory [5120]", TOOL_U64, &width, false,
+          16, 65536 },
     };
     const tool_command command = {
         .name = "bench",
-        .usage = "train [--seconds N]",
+        .usage = "(train | lookup | layer) [--seconds N]",
         .summary = "Throughput beside its bound, measured in one run.",
         .details =
             "train: training tokens per second of the recipe's miniature, on one thread and on --threads, beside what\n"
             "its matrix products alone would allow on this machine.\n"
+            "lookup: rows per second from tables of --gib, beside random reads of the same memory.\n"
+            "layer: tokens per second of a memory layer of DeepSeek-V4.1, beside its matrix products alone.\n"
             "Example: gaterq bench train --seconds 10",
         .options = options,
         .n_options = TOOL_COUNT(options),
@@ -223,7 +231,12 @@ grq_status cmd_bench(tool_context *tool, int argc, char **argv, grq_error *err)
     bool done;
     const grq_status st = tool_parse(tool, &command, argc, argv, &done, err);
     if (st != GRQ_OK || done) return st;
+    if (!strcmp(positionals[0], "encode")) return bench_encode(tool, seconds, err);
+    if (!strcmp(positionals[0], "decode")) return bench_decode(tool, seconds, err);
+    if (!strcmp(positionals[0], "lookup")) return bench_lookup(tool, seconds, gib, err);
+    if (!strcmp(positionals[0], "layer")) return bench_layer(tool, seconds, (uint32_t)width, err);
     if (strcmp(positionals[0], "train") != 0)
-        return grq_fail(err, GRQ_E_USAGE, "bench: no benchmark \"%s\"; there is: train", positionals[0]);
+        return grq_fail(err, GRQ_E_USAGE, "bench: no benchmark \"%s\"; there are: train, lookup, layer, encode, decode",
+                        positionals[0]);
     return bench_train(tool, seconds, err);
 }

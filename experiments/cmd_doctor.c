@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "cpu/cpu_level.h"
 #include "gaterq/blas.h"
 #include "gaterq/file.h"
 #include "inputs.h"
@@ -50,13 +51,9 @@ static void check_processor(doctor *d)
 {
     struct utsname system;
     char text[300];
-    const char *level = "unknown";
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    level = __builtin_cpu_supports("avx512f") ? "AVX-512" : __builtin_cpu_supports("avx2") ? "AVX2" : "SSE2";
-#endif
     if (uname(&system) != 0) strcpy(system.machine, "unknown");
-    snprintf(text, sizeof text, "%s, %s, %u core%s, %.1f GiB memory", system.machine, level, d->tool->n_threads,
+    snprintf(text, sizeof text, "%s, %s kernels of at most %s, %u core%s, %.1f GiB memory", system.machine,
+             grq_cpu_level_name(grq_cpu_level()), grq_cpu_level_name(grq_cpu_level_of_processor()), d->tool->n_threads,
              d->tool->n_threads == 1 ? "" : "s",
              (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 1073741824.0);
     finding(d, "processor", true, text, "");

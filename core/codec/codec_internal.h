@@ -6,6 +6,7 @@
 
 #include "gaterq/codec.h"
 #include "gaterq/safetensors.h"
+#include "tcq.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "code planes are mapped as they lie in the file, which is little-endian"
@@ -13,7 +14,11 @@
 
 /* Planes are (n_rows, code_bytes) and (n_rows) words of 16 bits. They lie in `file`'s mapping, or in `owned`. */
 struct grq_codes {
-    const grq_encoder *encoder;
+    const grq_encoder *encoder; /* of this name */
+    grq_encoder reader;         /* the same, but with the detail that the file says */
+    grq_tcq_coding coding;      /* reader's detail, when it is a trellis code read from a file */
+    grq_tcq_code tcq_code;
+    grq_codes_transform transform;
     uint64_t n_rows;
     uint32_t row_dim, n_stages;
     size_t code_bytes;
@@ -32,12 +37,51 @@ static inline uint16_t grq_side_word(const grq_codes *codes, uint32_t stage, uin
 }
 
 /* A codes object without planes; copies the origin (NULL: unknown). Fails when the shape makes no sense. */
-grq_status grq_codes_new(const grq_encoder *encoder, uint64_t n_rows, uint32_t row_dim, uint32_t n_stages,
-                         const grq_codes_origin *origin, grq_codes **out, grq_error *err);
+grq_status grq_codes_new(const grq_encoder *encoder, const grq_codes_transform *transform, uint64_t n_rows,
+                         uint32_t row_dim, uint32_t n_stages, const grq_codes_origin *origin, grq_codes **out,
+                         grq_error *err);
+
+/* ---- for encoders ---- */
 
 /* The first value that is NaN or infinite, or row_dim when there is none. */
 uint32_t grq_first_not_finite(const float *row, uint32_t row_dim);
+grq_status grq_check_finite(const float *row, uint32_t row_dim, grq_error *err); /* names the column */
 
-extern const grq_encoder grq_encoder_integer, grq_encoder_integer_rms;
+/* The scale of a stage (from 0) as FP16; an error when it is beyond. */
+grq_status grq_f16_scale(double scale, uint32_t stage, uint16_t *out, grq_error *err);
+/* side_fault of encoders whose side words are FP16 scales: finite, sign bit 0. */
+const char *grq_f16_side_fault(const grq_encoder *encoder, const uint16_t *side, uint32_t n_stages, uint32_t *stage);
+
+extern const grq_encoder grq_encoder_integer, grq_encoder_integer_rms, grq_encoder_pq, grq_encoder_tcq,
+    grq_encoder_tcq_b, grq_encoder_tcq_t10, grq_encoder_tcq_t8;
+
+/* ---- for the store: metadata of one encoder's own ---- */
+
+enum { GRQ_MAX_DETAILS = 8, GRQ_DETAIL_BYTES = 128 };
+
+typedef struct {
+    size_t n;
+    const char *key[GRQ_MAX_DETAILS];
+    char value[GRQ_MAX_DETAILS][GRQ_DETAIL_BYTES];
+} grq_details;
+
+void grq_details_add(grq_details *details, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+grq_status grq_metadata_text(const grq_safetensors *file, const char *key, const char **out, grq_error *err);
+grq_status grq_metadata_number(const grq_safetensors *file, const char *key, int64_t min, int64_t max, int64_t *out,
+                               grq_error *err);
+
+void grq_tcq_describe(const grq_encoder *encoder, uint32_t row_dim, grq_details *details);
+/* Makes c->reader from what the file says. */
+grq_status grq_tcq_configure(grq_codes *c, const grq_safetensors *file, grq_error *err);
+void grq_pq_describe(const grq_encoder *encoder, grq_details *details);
+grq_status grq_pq_check(const grq_safetensors *file, grq_error *err);
+
+/* ---- rotation.c ---- */
+
+/* In place. `rotate` is undone by `unrotate`, up to rounding. */
+void grq_rotate(float *row, uint32_t row_dim, uint64_t seed);
+void grq_unrotate(float *row, uint32_t row_dim, uint64_t seed);
+void grq_scale_by_power(float *row, uint32_t row_dim, int exponent); /* row[i] *= 2^exponent */
 
 #endif

@@ -19,14 +19,28 @@ static grq_status allocate_planes(grq_codes *c, grq_error *err)
     return GRQ_OK;
 }
 
+static grq_status transform_row(const grq_codes *c, const float *row, float *out, grq_error *err)
+{
+    memcpy(out, row, c->row_dim * sizeof *out);
+    grq_scale_by_power(out, c->row_dim, -c->transform.exp_tab);
+    if (c->transform.rotate) grq_rotate(out, c->row_dim, c->transform.rotation_seed);
+    /* What was finite may no longer be; what was not is named as the table holds it. */
+    const grq_status st = grq_check_finite(row, c->row_dim, err);
+    return st == GRQ_OK ? grq_check_finite(out, c->row_dim, err) : st;
+}
+
 static grq_status encode_block(const grq_codes *c, const float *table, uint64_t first, uint64_t n, grq_error *err)
 {
+    const bool changed = c->transform.rotate || c->transform.exp_tab;
     uint8_t *codes = malloc(c->n_stages * c->code_bytes);
+    float *own = malloc(c->row_dim * sizeof *own);
     uint16_t side[GRQ_MAX_STAGES];
-    if (!codes) return grq_fail(err, GRQ_E_NOMEM, "no memory for the codes of a row");
-    grq_status st = GRQ_OK;
+    grq_status st = codes && own ? GRQ_OK : grq_fail(err, GRQ_E_NOMEM, "no memory for the codes of a row");
     for (uint64_t r = first; st == GRQ_OK && r < first + n; r++) {
-        st = c->encoder->encode_row(c->encoder, table + r * c->row_dim, c->row_dim, c->n_stages, codes, side, err);
+        const float *const row = table + r * c->row_dim;
+        if (changed) st = transform_row(c, row, own, err);
+        if (st == GRQ_OK)
+            st = c->encoder->encode_row(c->encoder, changed ? own : row, c->row_dim, c->n_stages, codes, side, err);
         if (st != GRQ_OK) grq_fail_prefix(err, st, "row %" PRIu64, r);
         for (uint32_t k = 0; st == GRQ_OK && k < c->n_stages; k++) {
             memcpy(c->owned[2 * k] + r * c->code_bytes, codes + k * c->code_bytes, c->code_bytes);
@@ -34,6 +48,7 @@ static grq_status encode_block(const grq_codes *c, const float *table, uint64_t 
         }
     }
     free(codes);
+    free(own);
     return st;
 }
 
@@ -74,9 +89,18 @@ grq_status grq_codes_encode(const grq_encoder *encoder, const float *table, uint
                             uint32_t n_stages, const grq_codes_origin *origin, uint32_t n_threads,
                             const grq_progress *progress, grq_codes **out, grq_error *err)
 {
+    return grq_codes_encode_transformed(encoder, NULL, table, n_rows, row_dim, n_stages, origin, n_threads, progress,
+                                        out, err);
+}
+
+grq_status grq_codes_encode_transformed(const grq_encoder *encoder, const grq_codes_transform *transform,
+                                        const float *table, uint64_t n_rows, uint32_t row_dim, uint32_t n_stages,
+                                        const grq_codes_origin *origin, uint32_t n_threads,
+                                        const grq_progress *progress, grq_codes **out, grq_error *err)
+{
     grq_codes *c = NULL;
     *out = NULL;
-    grq_status st = grq_codes_new(encoder, n_rows, row_dim, n_stages, origin, &c, err);
+    grq_status st = grq_codes_new(encoder, transform, n_rows, row_dim, n_stages, origin, &c, err);
     if (st == GRQ_OK) st = allocate_planes(c, err);
     if (st == GRQ_OK) st = encode_rows(c, table, n_threads ? n_threads : 1, progress, err);
     if (st == GRQ_OK) *out = c;

@@ -5,10 +5,11 @@
 #include <math.h>
 
 #include "codec_internal.h"
+#include "lane_sum.h"
 #include "shared/number.h"
 #include "shared/simd.h"
 
-enum { BLOCK = 32 }; /* values per code word, and lanes of the specification's sum S(v) */
+enum { BLOCK = GRQ_SUM_LANES }; /* values per code word, and lanes of a sum */
 
 #define INLINE static inline __attribute__((always_inline)) /* into every clone of a GRQ_SIMD function */
 
@@ -37,14 +38,6 @@ INLINE void add_signs(uint32_t word, float factor, float values[BLOCK])
     for (uint32_t j = 0; j < BLOCK; j++) values[j] += word & (1u << j) ? factor : -factor;
 }
 
-/* S(v): lane j holds the sum of values j, j + 32, ...; folded by halves. */
-INLINE double fold(double lane[BLOCK])
-{
-    for (uint32_t h = BLOCK / 2; h > 0; h /= 2)
-        for (uint32_t l = 0; l < h; l++) lane[l] += lane[l + h];
-    return lane[0];
-}
-
 /* Codes what stages 0..stage-1 left over. Returns S(|r|), or S(r^2) when `squares`. codes (n_stages, code_bytes). */
 GRQ_SIMD static double code_signs(const float *row, uint32_t row_dim, uint32_t stage, const float *factor, bool squares,
                                   uint8_t *codes)
@@ -65,29 +58,22 @@ GRQ_SIMD static double code_signs(const float *row, uint32_t row_dim, uint32_t s
         for (uint32_t j = 0; j < BLOCK; j++) word |= (r[j] >= 0 ? 1u : 0u) << j;
         store_word(codes + stage * code_bytes + i / 8, n, word);
     }
-    return fold(lane);
+    return grq_fold_lanes(lane);
 }
 
 static grq_status encode_row(bool rms, const float *row, uint32_t row_dim, uint32_t n_stages, uint8_t *codes,
                              uint16_t *side, grq_error *err)
 {
-    const uint32_t bad = grq_first_not_finite(row, row_dim);
-    if (bad < row_dim)
-        return grq_fail(err, GRQ_E_DATA, "column %u is %g; only finite values can be coded", bad, (double)row[bad]);
+    grq_status st = grq_check_finite(row, row_dim, err);
     const size_t code_bytes = grq_code_bytes(row_dim);
     float factor[GRQ_MAX_STAGES];
-    for (uint32_t k = 0; k < n_stages; k++) {
+    for (uint32_t k = 0; st == GRQ_OK && k < n_stages; k++) {
         const double mean = code_signs(row, row_dim, k, factor, rms, codes) / row_dim;
-        const double scale = rms ? sqrt(mean) : mean;
-        side[k] = grq_f16_from_f32((float)scale);
-        if (side[k] >= 0x7C00)
-            return grq_fail(err, GRQ_E_DATA,
-                            "the scale of stage %u is %g, beyond FP16 (65504): scale the table down by a power of two",
-                            k + 1, scale);
+        st = grq_f16_scale(rms ? sqrt(mean) : mean, k, &side[k], err);
         factor[k] = grq_f32_from_f16(side[k]);
         if (side[k] == 0) memset(codes + k * code_bytes, 0, code_bytes); /* zero rule */
     }
-    return GRQ_OK;
+    return st;
 }
 
 static grq_status encode_opt(const grq_encoder *encoder, const float *row, uint32_t row_dim, uint32_t n_stages,
@@ -134,6 +120,7 @@ const grq_encoder grq_encoder_integer = {
     .dim_multiple = 1,
     .encode_row = encode_opt,
     .decode_row = decode_row,
+    .side_fault = grq_f16_side_fault,
     .description = "signs, scale = mean magnitude: best at depth 1",
 };
 const grq_encoder grq_encoder_integer_rms = {
@@ -142,5 +129,6 @@ const grq_encoder grq_encoder_integer_rms = {
     .dim_multiple = 1,
     .encode_row = encode_rms,
     .decode_row = decode_row,
+    .side_fault = grq_f16_side_fault,
     .description = "signs, scale = root mean square: the paper's toy, better from depth 2 on",
 };

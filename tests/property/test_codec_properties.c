@@ -46,14 +46,15 @@ static char *file_bytes(const char *path, size_t *n)
 static void every_thread_count_writes_the_same_file(void **state)
 {
     (void)state;
-    enum { ROWS = 9001, DIM = 24 }; /* three blocks of rows, the last one not full */
-    float *const table = gaussian_table(ROWS, DIM, 1);
+    enum { MOST_ROWS = 9001, DIM = 32 }; /* three blocks of rows, the last one not full; two where coding is slow */
+    float *const table = gaussian_table(MOST_ROWS, DIM, 1);
     grq_error err = { 0 };
     for (size_t e = 0; grq_encoder_at(e); e++) {
         char *want = NULL;
         size_t n_want = 0;
-        for (uint32_t n_threads = 1; n_threads <= 5; n_threads++) {
-            grq_codes *const codes = encode(grq_encoder_at(e), table, ROWS, DIM, 3, n_threads);
+        const bool slow = grq_encoder_at(e)->kind == GRQ_KIND_TCQ;
+        for (uint32_t n_threads = 1; n_threads <= 5; n_threads += slow ? 2 : 1) {
+            grq_codes *const codes = encode(grq_encoder_at(e), table, slow ? 4500 : MOST_ROWS, DIM, 3, n_threads);
             assert_ok(grq_codes_save(codes, test_path("threads.safetensors"), &err), &err);
             grq_codes_close(codes);
             size_t n;
@@ -115,7 +116,7 @@ static void decoding_is_the_running_sum(void **state)
 static void fewer_stages_are_a_prefix(void **state)
 {
     (void)state;
-    enum { ROWS = 50, DIM = 33 };
+    enum { ROWS = 50, DIM = 64 };
     float *const table = gaussian_table(ROWS, DIM, 1), a[DIM], b[DIM];
     for (size_t e = 0; grq_encoder_at(e); e++)
         for (uint32_t k = 1; k < GRQ_MAX_STAGES; k++) {
@@ -136,7 +137,7 @@ static void fewer_stages_are_a_prefix(void **state)
 static void rows_are_coded_alone(void **state)
 {
     (void)state;
-    enum { ROWS = 500, DIM = 40 };
+    enum { ROWS = 300, DIM = 32 };
     float *const table = gaussian_table(ROWS, DIM, 1), *const shuffled = malloc(ROWS * DIM * sizeof *shuffled), a[DIM],
                  b[DIM];
     uint64_t order[ROWS];
@@ -198,6 +199,14 @@ static void gaussian_rows_have_the_known_error(void **state)
         { "integer", 256, { 0.3640, 0.1305, 0.0585 } },     { "integer", 160, { 0.3630, 0.1300, 0.0585 } },
         { "integer", 32, { 0.355, 0.1245, 0.0545 } },       { "integer-rms", 256, { 0.4050, 0.1275, 0.0477 } },
         { "integer-rms", 160, { 0.4040, 0.1270, 0.0472 } }, { "integer-rms", 32, { 0.395, 0.1200, 0.0428 } },
+        { "pq", 256, { 0.3200, 0.1032, 0.0350 } },          { "pq", 160, { 0.3190, 0.1025, 0.0345 } },
+        { "pq", 32, { 0.311, 0.0970, 0.0310 } },            { "tcq", 256, { 0.2670, 0.0716, 0.0193 } },
+        { "tcq", 160, { 0.2695, 0.0728, 0.0198 } },         { "tcq-t10", 256, { 0.2710, 0.0735, 0.0201 } },
+        { "tcq-t10", 160, { 0.2720, 0.0742, 0.0203 } },     { "tcq-t8", 256, { 0.2775, 0.0777, 0.0221 } },
+        { "tcq-t8", 160, { 0.2777, 0.0778, 0.0221 } },      { "tcq-t8", 64, { 0.2800, 0.0790, 0.0224 } },
+        { "tcq-t8", 32, { 0.309, 0.0965, 0.0303 } },        { "tcq-b", 256, { 0.2592, 0.0666, 0.0173 } },
+        { "tcq-b", 160, { 0.2545, 0.0638, 0.0162 } },       { "tcq-b", 64, { 0.2345, 0.0522, 0.0118 } },
+        { "tcq-b", 32, { 0.204, 0.0365, 0.0067 } },
     };
     const grq_rng saved = rng;
     grq_rng_seed(&rng, 1);
@@ -213,8 +222,10 @@ static void gaussian_rows_have_the_known_error(void **state)
         assert_true(d.n_rows == 2001 && d.n_zero_rows == 1);
         fprintf(stderr, "%-11s n %3u: %.4f %.4f %.4f\n", known[k].encoder, known[k].dim, d.relative_mse[0],
                 d.relative_mse[1], d.relative_mse[2]);
+        /* Bounds of short rows in format B are of two digits and some 5 % above the mean. */
+        const double lowest = !strcmp(known[k].encoder, "tcq-b") && known[k].dim <= 64 ? 0.91 : 0.96;
         for (int depth = 0; depth < 3; depth++)
-            if (d.relative_mse[depth] > known[k].bound[depth] || d.relative_mse[depth] < 0.96 * known[k].bound[depth])
+            if (d.relative_mse[depth] > known[k].bound[depth] || d.relative_mse[depth] < lowest * known[k].bound[depth])
                 fail_msg("%s, %u values, depth %d: %.5f, bound %.5f", known[k].encoder, known[k].dim, depth + 1,
                          d.relative_mse[depth], known[k].bound[depth]);
         grq_codes_close(codes);
@@ -228,26 +239,29 @@ static void gaussian_rows_have_the_known_error(void **state)
 static void residual_energy_never_rises(void **state)
 {
     (void)state;
-    enum { ROWS = 400, DIM = 48 };
-    const grq_encoder *encoder = NULL;
-    grq_error err = { 0 };
+    enum { ROWS = 300, DIM = 64 };
     float *const table = gaussian_table(ROWS, DIM, 2), y[DIM];
-    assert_ok(grq_encoder_find("integer", &encoder, &err), &err);
-    grq_codes *const codes = encode(encoder, table, ROWS, DIM, 3, 1);
-    for (uint64_t r = 0; r < ROWS; r++) {
-        double before = 0;
-        for (uint32_t i = 0; i < DIM; i++) before += (double)table[r * DIM + i] * table[r * DIM + i];
-        for (uint32_t d = 1; d <= 3; d++) {
-            double after = 0;
-            grq_codes_decode(codes, r, d, y);
-            for (uint32_t i = 0; i < DIM; i++)
-                after += ((double)table[r * DIM + i] - y[i]) * ((double)table[r * DIM + i] - y[i]);
-            if (after > before * (1 + 0x1p-22) + DIM * 0x1p-50)
-                fail_msg("row %" PRIu64 ", depth %u: %.9g after %.9g", r, d, after, before);
-            before = after;
+    for (uint32_t r = 0; r < ROWS; r += 5) /* codes do badly on rows of few large values */
+        for (uint32_t i = 0; i < DIM; i++) table[r * DIM + i] *= i % 16 ? 0x1p-9f : 1;
+    for (size_t e = 0; grq_encoder_at(e); e++) {
+        if (!strcmp(grq_encoder_at(e)->scale_rule, "rms")) continue;
+        grq_codes *const codes = encode(grq_encoder_at(e), table, ROWS, DIM, 3, 2);
+        for (uint64_t r = 0; r < ROWS; r++) {
+            double before = 0;
+            for (uint32_t i = 0; i < DIM; i++) before += (double)table[r * DIM + i] * table[r * DIM + i];
+            for (uint32_t d = 1; d <= 3; d++) {
+                double after = 0;
+                grq_codes_decode(codes, r, d, y);
+                for (uint32_t i = 0; i < DIM; i++)
+                    after += ((double)table[r * DIM + i] - y[i]) * ((double)table[r * DIM + i] - y[i]);
+                if (after > before * (1 + 0x1p-22) + DIM * 0x1p-50)
+                    fail_msg("%s, row %" PRIu64 ", depth %u: %.9g after %.9g", grq_encoder_at(e)->name, r, d, after,
+                             before);
+                before = after;
+            }
         }
+        grq_codes_close(codes);
     }
-    grq_codes_close(codes);
     free(table);
 }
 
@@ -329,13 +343,17 @@ static void check_alignment(const char *path)
 static void a_file_reads_back_as_itself(void **state)
 {
     (void)state;
-    static const uint32_t dims[] = { 1, 2, 7, 8, 31, 32, 33, 160, 256 };
+    static const uint32_t dims[] = { 1, 2, 7, 8, 31, 32, 33, 160, 256, 32, 64, 96, 128, 160 };
     grq_error err = { 0 };
     for (size_t k = 0; k < ARRAY_LEN(dims); k++)
         for (uint32_t n_stages = 1; n_stages <= 3; n_stages++) {
             const uint64_t rows = between(1, 40);
             float *const table = gaussian_table(rows, dims[k], 1), a[256], b[256];
-            const grq_encoder *const encoder = grq_encoder_at(k % 2);
+            const grq_encoder *const encoder = grq_encoder_at((k + n_stages) % 7);
+            if (dims[k] % encoder->dim_multiple) {
+                free(table);
+                continue;
+            }
             grq_codes *const made = encode(encoder, table, rows, dims[k], n_stages, 1), *read = NULL;
             assert_ok(grq_codes_save(made, test_path("a.safetensors"), &err), &err);
             check_alignment(test_path("a.safetensors"));
@@ -444,7 +462,8 @@ static void damaged_parts_are_named(void **state)
         { "row_dim", "9", "stage1.code" },
         { "row_dim", "0", "row_dim" },
         { "row_dim", "65537", "row_dim" },
-        { "exp_tab", "1", "exp_tab" },
+        { "exp_tab", "101", "exp_tab" },
+        { "exp_tab", "1.5", "exp_tab" },
         { "layer", "4294967296", "layer" },
         { "rows", "99999999999999999999", "rows" },
     };

@@ -15,12 +15,17 @@
 
 enum { GRQ_MAX_STAGES = 3 };
 
+typedef enum { GRQ_KIND_INTEGER, GRQ_KIND_TCQ, GRQ_KIND_PQ } grq_encoder_kind;
+
 typedef struct grq_encoder grq_encoder;
 struct grq_encoder {
-    const char *name;        /* "integer", "integer-rms"; also the --encoder value and the metadata */
+    const char *name;        /* "integer", "tcq", ...; also the --encoder value and the metadata */
     const char *description; /* one line for --help */
-    const char *scale_rule;  /* "opt", "rms": metadata of the file, decoding does not depend on it */
+    const char *scale_rule;  /* "opt", "rms", "least-squares": metadata, decoding does not depend on it */
     uint32_t dim_multiple;   /* row_dim must be a multiple of this */
+    grq_encoder_kind kind;
+    bool side_words;    /* side data are words of the encoder's own (plane "side"), not FP16 scales (plane "scale") */
+    const void *detail; /* the encoder's own: a trellis code or a book */
     /* Codes one row. codes: (n_stages, code_bytes), side: (n_stages). Fails on a NaN or infinity, naming the column,
      * and on a scale outside FP16. */
     grq_status (*encode_row)(const grq_encoder *encoder, const float *row, uint32_t row_dim, uint32_t n_stages,
@@ -28,6 +33,8 @@ struct grq_encoder {
     /* Sums the first `depth` stages into out (row_dim). codes[k], side[k] are stage k + 1's. */
     void (*decode_row)(const grq_encoder *encoder, const uint8_t *const *codes, const uint16_t *side, uint32_t row_dim,
                        uint32_t depth, float *out);
+    /* What no encoder writes: NULL when the row's side words are fine, else what is wrong with that of *stage. */
+    const char *(*side_fault)(const grq_encoder *encoder, const uint16_t *side, uint32_t n_stages, uint32_t *stage);
 };
 
 /* By name; fails listing the names it knows. Encoders are static and shared. */
@@ -47,7 +54,21 @@ typedef struct {
     const char *source_sha256; /* of the table's bytes */
 } grq_codes_origin;
 
+/* What is done to a row before it is coded, and undone after decoding. */
+typedef struct {
+    int32_t exp_tab; /* rows are divided by 2^exp_tab, so that scales fit their few bits; GRQ_MAX_EXP_TAB at most */
+    bool rotate;     /* turned by a random-sign Hadamard transform, so that any row looks like a Gaussian one */
+    uint64_t rotation_seed;
+} grq_codes_transform;
+
+enum { GRQ_MAX_EXP_TAB = 100 };
+
 /* Codes `table` (n_rows, row_dim) on up to n_threads threads; same bytes for any number. Row numbers are in errors. */
+grq_status grq_codes_encode_transformed(const grq_encoder *encoder, const grq_codes_transform *transform,
+                                        const float *table, uint64_t n_rows, uint32_t row_dim, uint32_t n_stages,
+                                        const grq_codes_origin *origin, uint32_t n_threads,
+                                        const grq_progress *progress, grq_codes **out, grq_error *err);
+/* The same with rows as they are. */
 grq_status grq_codes_encode(const grq_encoder *encoder, const float *table, uint64_t n_rows, uint32_t row_dim,
                             uint32_t n_stages, const grq_codes_origin *origin, uint32_t n_threads,
                             const grq_progress *progress, grq_codes **out, grq_error *err);
@@ -60,6 +81,7 @@ uint64_t grq_codes_n_rows(const grq_codes *codes);
 uint32_t grq_codes_row_dim(const grq_codes *codes);
 uint32_t grq_codes_n_stages(const grq_codes *codes);
 const grq_codes_origin *grq_codes_origin_of(const grq_codes *codes);
+const grq_codes_transform *grq_codes_transform_of(const grq_codes *codes);
 
 /* One row at depth 1..n_stages into out (row_dim). The row must exist: check with _n_rows. */
 void grq_codes_decode(const grq_codes *codes, uint64_t row, uint32_t depth, float *out);
