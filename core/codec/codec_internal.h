@@ -57,7 +57,7 @@ extern const grq_encoder grq_encoder_integer, grq_encoder_integer_rms, grq_encod
 
 /* ---- for the store: metadata of one encoder's own ---- */
 
-enum { GRQ_MAX_DETAILS = 8, GRQ_DETAIL_BYTES = 128 };
+enum { GRQ_MAX_DETAILS = 12, GRQ_DETAIL_BYTES = 128 };
 
 typedef struct {
     size_t n;

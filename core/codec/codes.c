@@ -12,7 +12,7 @@ enum { F16_INFINITY = 0x7C00 };
 /* ---- encoders by name ---- */
 
 static const grq_encoder *const encoders[] = {
-    &grq_encoder_integer, &grq_encoder_integer_rms, &grq_encoder_tcq,    &grq_encoder_tcq_b,
+    &grq_encoder_integer, &grq_encoder_integer_rms, &grq_encoder_tcq, &grq_encoder_tcq_b,
     &grq_encoder_tcq_t10, &grq_encoder_tcq_t8,      &grq_encoder_pq,
 };
 

@@ -70,7 +70,7 @@ static void list_planes(const grq_codes *c, plane_list *list)
 
 /* ---- writing ---- */
 
-enum { COMMON_METADATA = 13 };
+enum { COMMON_METADATA = 12 }; /* and an empty one */
 
 void grq_details_add(grq_details *details, const char *key, const char *format, ...)
 {

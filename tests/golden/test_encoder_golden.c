@@ -79,8 +79,10 @@ static const grq_encoder *offered(const char *name, uint32_t n)
     static const struct {
         const char *golden, *name;
         uint32_t min_n, max_n;
-    } same[] = { { "TCQ-A/T12", "tcq", 0, MAX_DIM },     { "TCQ-B/T12", "tcq-b", 0, MAX_DIM },
-                 { "TCQ-A/T10", "tcq-t10", 0, MAX_DIM }, { "TCQ-A/T8", "tcq-t8", 128, MAX_DIM },
+    } same[] = { { "TCQ-A/T12", "tcq", 0, MAX_DIM },
+                 { "TCQ-B/T12", "tcq-b", 0, MAX_DIM },
+                 { "TCQ-A/T10", "tcq-t10", 0, MAX_DIM },
+                 { "TCQ-A/T8", "tcq-t8", 128, MAX_DIM },
                  { "TCQ-A-Wn/T8", "tcq-t8", 0, 127 } };
     const grq_encoder *encoder = NULL;
     for (size_t i = 0; i < ARRAY_LEN(same); i++)
@@ -122,7 +124,30 @@ static void check_error(const char *name, uint32_t depth, double want, const flo
         fail_msg("%s, depth %u: relative MSE %.9g instead of %.9g", name, depth, relative, want);
 }
 
-/* The integers of a stage, from its step in the running sum: exact, as the factors of a case are no subnormals. */
+/* The integers c[i] of a stage, as the code bytes and side words of the stages so far say. */
+static void integers_of(const grq_encoder *encoder, const uint8_t *code, const uint16_t *side, uint32_t stage,
+                        uint32_t n, int8_t *c)
+{
+    const grq_tcq_coding *const coding = encoder->detail;
+    double scale[GRQ_MAX_STAGES];
+    uint32_t tail[GRQ_MAX_STAGES] = { 0 }, bad;
+    memset(c, 0, n);
+    if (side[stage] == 0) return; /* a zero stage */
+    switch (encoder->kind) {
+    case GRQ_KIND_INTEGER:
+        for (uint32_t i = 0; i < n; i++) c[i] = code[i / 8] >> i % 8 & 1 ? 1 : -1;
+        break;
+    case GRQ_KIND_PQ:
+        for (uint32_t s = 0; s < n / GRQ_PQ_DIM; s++) memcpy(c + 8 * s, grq_pq_book_e8()->vector[code[s]], 8);
+        break;
+    case GRQ_KIND_TCQ:
+        if (coding->format == 'A') tail[stage] = grq_tcq_wrapped(code);
+        else assert_true(grq_tcq_b_sides(coding->code, side, stage + 1, scale, tail, &bad));
+        grq_tcq_decoder_of_cpu()->values(coding->code, code, tail[stage], n, c);
+        break;
+    }
+}
+
 static void check_case(grq_json_node *test_case, const grq_encoder *encoder)
 {
     grq_error err = { 0 };
@@ -132,6 +157,7 @@ static void check_case(grq_json_node *test_case, const grq_encoder *encoder)
     const uint32_t n_stages = (uint32_t)grq_json_count(stages);
     const size_t n_bytes = grq_code_bytes(n);
     float x[MAX_DIM], y[MAX_DIM];
+    int8_t c[MAX_DIM];
     uint8_t codes[GRQ_MAX_STAGES * MAX_DIM / 8];
     uint16_t side[GRQ_MAX_STAGES];
     assert_in_range(n, 1, MAX_DIM);
@@ -149,8 +175,10 @@ static void check_case(grq_json_node *test_case, const grq_encoder *encoder)
         if (side[k] != hex(test_walk(golden, side_key)))
             fail_msg("%s, stage %u: %s 0x%04X instead of 0x%04X", name, k + 1, side_key, side[k],
                      hex(test_walk(golden, side_key)));
+        integers_of(encoder, planes[k], side, k, n, c);
+        expect_integers(name, k + 1, test_walk(golden, "c_first"), c);
         encoder->decode_row(encoder, planes, side, n, k + 1, y);
-        if (grq_json_find(golden, "y")) expect_floats(name, k + 1, test_walk(golden, "y"), y);
+        expect_floats(name, k + 1, test_walk(golden, grq_json_find(golden, "y") ? "y" : "y_first8"), y);
         expect_crc(name, k + 1, y, n, test_walk(golden, "y_crc32"));
         check_error(name, k + 1, test_f64(test_walk(golden, "rel_mse")), x, y, n);
     }

@@ -1,47 +1,8 @@
 /* Coded tables: what must hold for any rows, any number of threads, and any file, damaged ones included. */
-#include "support.h"
+#include "codec_support.h"
 
-#include "gaterq/codec.h"
-#include "gaterq/rng.h"
 #include "gaterq/safetensors.h"
 #include "shared/number.h"
-
-static grq_rng rng;
-
-static uint32_t between(uint32_t low, uint32_t high)
-{
-    return low + (uint32_t)grq_rng_below(&rng, high - low + 1);
-}
-
-static float *gaussian_table(uint64_t n_rows, uint32_t row_dim, double spread)
-{
-    float *const table = malloc(n_rows * row_dim * sizeof *table);
-    assert_non_null(table);
-    for (uint64_t r = 0; r < n_rows; r++) {
-        const double size = exp(spread * grq_rng_normal(&rng)); /* rows of very different lengths */
-        for (uint32_t i = 0; i < row_dim; i++) table[r * row_dim + i] = (float)(size * grq_rng_normal(&rng));
-    }
-    return table;
-}
-
-static grq_codes *encode(const grq_encoder *encoder, const float *table, uint64_t n_rows, uint32_t row_dim,
-                         uint32_t n_stages, uint32_t n_threads)
-{
-    static const grq_codes_origin origin = { "random", 14, "table.safetensors:rows", "0123456789abcdef" };
-    grq_error err = { 0 };
-    grq_codes *codes = NULL;
-    assert_ok(grq_codes_encode(encoder, table, n_rows, row_dim, n_stages, &origin, n_threads, NULL, &codes, &err),
-              &err);
-    return codes;
-}
-
-static char *file_bytes(const char *path, size_t *n)
-{
-    grq_error err = { 0 };
-    char *bytes = NULL;
-    assert_ok(grq_file_read(path, 0, &bytes, n, &err), &err);
-    return bytes;
-}
 
 static void every_thread_count_writes_the_same_file(void **state)
 {
@@ -196,16 +157,26 @@ static void gaussian_rows_have_the_known_error(void **state)
         uint32_t dim;
         double bound[3];
     } known[] = {
-        { "integer", 256, { 0.3640, 0.1305, 0.0585 } },     { "integer", 160, { 0.3630, 0.1300, 0.0585 } },
-        { "integer", 32, { 0.355, 0.1245, 0.0545 } },       { "integer-rms", 256, { 0.4050, 0.1275, 0.0477 } },
-        { "integer-rms", 160, { 0.4040, 0.1270, 0.0472 } }, { "integer-rms", 32, { 0.395, 0.1200, 0.0428 } },
-        { "pq", 256, { 0.3200, 0.1032, 0.0350 } },          { "pq", 160, { 0.3190, 0.1025, 0.0345 } },
-        { "pq", 32, { 0.311, 0.0970, 0.0310 } },            { "tcq", 256, { 0.2670, 0.0716, 0.0193 } },
-        { "tcq", 160, { 0.2695, 0.0728, 0.0198 } },         { "tcq-t10", 256, { 0.2710, 0.0735, 0.0201 } },
-        { "tcq-t10", 160, { 0.2720, 0.0742, 0.0203 } },     { "tcq-t8", 256, { 0.2775, 0.0777, 0.0221 } },
-        { "tcq-t8", 160, { 0.2777, 0.0778, 0.0221 } },      { "tcq-t8", 64, { 0.2800, 0.0790, 0.0224 } },
-        { "tcq-t8", 32, { 0.309, 0.0965, 0.0303 } },        { "tcq-b", 256, { 0.2592, 0.0666, 0.0173 } },
-        { "tcq-b", 160, { 0.2545, 0.0638, 0.0162 } },       { "tcq-b", 64, { 0.2345, 0.0522, 0.0118 } },
+        { "integer", 256, { 0.3640, 0.1305, 0.0585 } },
+        { "integer", 160, { 0.3630, 0.1300, 0.0585 } },
+        { "integer", 32, { 0.355, 0.1245, 0.0545 } },
+        { "integer-rms", 256, { 0.4050, 0.1275, 0.0477 } },
+        { "integer-rms", 160, { 0.4040, 0.1270, 0.0472 } },
+        { "integer-rms", 32, { 0.395, 0.1200, 0.0428 } },
+        { "pq", 256, { 0.3200, 0.1032, 0.0350 } },
+        { "pq", 160, { 0.3190, 0.1025, 0.0345 } },
+        { "pq", 32, { 0.311, 0.0970, 0.0310 } },
+        { "tcq", 256, { 0.2670, 0.0716, 0.0193 } },
+        { "tcq", 160, { 0.2695, 0.0728, 0.0198 } },
+        { "tcq-t10", 256, { 0.2710, 0.0735, 0.0201 } },
+        { "tcq-t10", 160, { 0.2720, 0.0742, 0.0203 } },
+        { "tcq-t8", 256, { 0.2775, 0.0777, 0.0221 } },
+        { "tcq-t8", 160, { 0.2777, 0.0778, 0.0221 } },
+        { "tcq-t8", 64, { 0.2800, 0.0790, 0.0224 } },
+        { "tcq-t8", 32, { 0.309, 0.0965, 0.0303 } },
+        { "tcq-b", 256, { 0.2592, 0.0666, 0.0173 } },
+        { "tcq-b", 160, { 0.2545, 0.0638, 0.0162 } },
+        { "tcq-b", 64, { 0.2345, 0.0522, 0.0118 } },
         { "tcq-b", 32, { 0.204, 0.0365, 0.0067 } },
     };
     const grq_rng saved = rng;
@@ -240,8 +211,8 @@ static void residual_energy_never_rises(void **state)
 {
     (void)state;
     enum { ROWS = 300, DIM = 64 };
-    float *const table = gaussian_table(ROWS, DIM, 2), y[DIM];
-    for (uint32_t r = 0; r < ROWS; r += 5) /* codes do badly on rows of few large values */
+    float *const table = gaussian_table(ROWS, DIM, 1), y[DIM]; /* format B's scales end at 240 */
+    for (uint32_t r = 0; r < ROWS; r += 5)                     /* codes do badly on rows of few large values */
         for (uint32_t i = 0; i < DIM; i++) table[r * DIM + i] *= i % 16 ? 0x1p-9f : 1;
     for (size_t e = 0; grq_encoder_at(e); e++) {
         if (!strcmp(grq_encoder_at(e)->scale_rule, "rms")) continue;
