@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "bench_codec.h"
 #include "bench.h"
+#include "bench_codec.h"
 #include "commands.h"
 #include "gaterq/blas.h"
 #include "gaterq/rng.h"
@@ -214,7 +214,7 @@ grq_status cmd_bench(tool_context *tool, int argc, char **argv, grq_error *err)
     };
     const tool_command command = {
         .name = "bench",
-        .usage = "(train | lookup | layer) [--seconds N]",
+        .usage = "(train | lookup | layer | encode | decode) [--seconds N]",
         .summary = "Throughput beside its bound, measured in one run.",
         .details =
             "train: training tokens per second of the recipe's miniature, on one thread and on --threads, beside what\n"
