@@ -85,6 +85,21 @@ static grq_status check_bytes(const grq_h5 *file, const char *name, grq_h5_type 
                     file->path, name, stored);
 }
 
+/* Values must lie in this file. A virtual dataset takes them from others; HDF5 1.10 recurses until the stack ends where
+ * one leads back to itself. External storage would read whatever file the file names. */
+static grq_status check_layout(const grq_h5 *file, const char *name, hid_t id, grq_error *err)
+{
+    const hid_t list = H5Dget_create_plist(id);
+    const H5D_layout_t layout = list >= 0 ? H5Pget_layout(list) : H5D_LAYOUT_ERROR;
+    const int n_external = list >= 0 ? H5Pget_external_count(list) : -1;
+    if (list >= 0) H5Pclose(list);
+    if (layout == H5D_LAYOUT_ERROR || n_external < 0)
+        return grq_h5_fail(file, name, "has no layout that can be read", err);
+    if (layout != H5D_VIRTUAL && n_external == 0) return GRQ_OK;
+    return grq_fail(err, GRQ_E_DATA, "%s: %s: is %s dataset; only values stored in the file itself are read",
+                    file->path, name, layout == H5D_VIRTUAL ? "a virtual" : "an external");
+}
+
 static grq_status open_dataset(grq_h5 *file, const char *name, grq_h5_type type, uint32_t rank,
                                const uint64_t *expected, opened *d, grq_error *err)
 {
@@ -100,6 +115,7 @@ static grq_status open_dataset(grq_h5 *file, const char *name, grq_h5_type type,
     if (d->space < 0) {
         st = grq_h5_fail(file, name, "is not a dataset that can be opened", err);
     }
+    if (st == GRQ_OK) st = check_layout(file, name, d->id, err);
     if (st == GRQ_OK) st = check_type(file, name, d->id, type, err);
     if (st == GRQ_OK) st = check_shape(file, name, rank, expected, d, err);
     if (st == GRQ_OK) st = check_bytes(file, name, type, rank, d, err);

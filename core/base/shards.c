@@ -83,6 +83,15 @@ static grq_status add_shard(grq_shards *s, char *path, grq_error *err)
     return GRQ_OK;
 }
 
+/* A pipe in place of a file would let open() wait for ever. */
+static grq_status open_shard(shard *sh, grq_error *err)
+{
+    struct stat info;
+    if (stat(sh->path, &info) == 0 && !S_ISREG(info.st_mode))
+        return grq_fail(err, GRQ_E_IO, "%s: is not a regular file", sh->path);
+    return grq_safetensors_open(sh->path, &sh->file, err);
+}
+
 /* ---- with an index ---- */
 
 /* A plain name within the folder: an index from elsewhere must not make us read other files. */
@@ -93,33 +102,46 @@ static grq_status check_file_name(const char *where, const char *name, grq_error
     return grq_fail(err, GRQ_E_DATA, "%s: \"%.80s\" is no name of a safetensors file in this folder", where, name);
 }
 
-static size_t find_shard(const grq_shards *s, const char *path)
+/* The file that `node` names, as a shard that is not opened; the caller frees shard.path. */
+static grq_status shard_of(const grq_shards *s, grq_json_node *node, shard *out, grq_error *err)
 {
-    size_t i = 0;
-    while (i < s->n_shards && strcmp(s->shards[i].path, path)) i++;
-    return i;
+    const char *name;
+    grq_status st = grq_json_as_string(node, &name, err);
+    if (st == GRQ_OK) st = check_file_name(grq_json_where(node), name, err);
+    *out = (shard){ .path = st == GRQ_OK ? grq_path_join(s->path, name) : NULL };
+    return st == GRQ_OK && !out->path ? no_memory(s, err) : st;
+}
+
+/* Every file once, in order. */
+static grq_status list_files(grq_shards *s, grq_json_node *map, grq_error *err)
+{
+    grq_status st = GRQ_OK;
+    for (size_t i = 0; st == GRQ_OK && i < grq_json_count(map); i++) {
+        shard named;
+        st = shard_of(s, grq_json_at(map, i), &named, err);
+        if (st == GRQ_OK) st = add_shard(s, named.path, err);
+    }
+    if (st != GRQ_OK || !s->n_shards) return st;
+    qsort(s->shards, s->n_shards, sizeof *s->shards, compare_shards);
+    size_t n = 1;
+    for (size_t i = 1; i < s->n_shards; i++) {
+        if (strcmp(s->shards[i].path, s->shards[n - 1].path)) s->shards[n++] = s->shards[i];
+        else free(s->shards[i].path);
+    }
+    s->n_shards = n;
+    return GRQ_OK;
 }
 
 static grq_status list_index(grq_shards *s, grq_json_node *map, grq_error *err)
 {
-    grq_status st = GRQ_OK;
-    for (int pass = 0; st == GRQ_OK && pass < 2; pass++) { /* files first, so that they can be sorted */
-        for (size_t i = 0; st == GRQ_OK && i < grq_json_count(map); i++) {
-            const char *name;
-            st = grq_json_as_string(grq_json_at(map, i), &name, err);
-            if (st == GRQ_OK) st = check_file_name(grq_json_where(grq_json_at(map, i)), name, err);
-            if (st != GRQ_OK) break;
-            char *const path = grq_path_join(s->path, name);
-            if (!path) return no_memory(s, err);
-            const size_t at = find_shard(s, path);
-            if (pass == 0 && at == s->n_shards) {
-                st = add_shard(s, path, err);
-                continue;
-            }
-            free(path);
-            if (pass == 1) s->entries[s->n_entries++] = (entry){ grq_json_key_at(map, i), at };
-        }
-        if (pass == 0 && s->n_shards) qsort(s->shards, s->n_shards, sizeof *s->shards, compare_shards);
+    grq_status st = list_files(s, map, err);
+    for (size_t i = 0; st == GRQ_OK && i < grq_json_count(map); i++) {
+        shard named;
+        st = shard_of(s, grq_json_at(map, i), &named, err);
+        if (st != GRQ_OK) break;
+        const shard *const at = bsearch(&named, s->shards, s->n_shards, sizeof *s->shards, compare_shards);
+        s->entries[s->n_entries++] = (entry){ grq_json_key_at(map, i), (size_t)(at - s->shards) };
+        free(named.path);
     }
     return st;
 }
@@ -143,7 +165,7 @@ static grq_status list_tensors(grq_shards *s, grq_error *err)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n_shards; i++) {
-        const grq_status st = grq_safetensors_open(s->shards[i].path, &s->shards[i].file, err);
+        const grq_status st = open_shard(&s->shards[i], err);
         if (st != GRQ_OK) return st;
         n += grq_safetensors_count(s->shards[i].file);
     }
@@ -249,7 +271,7 @@ grq_status grq_shards_find(grq_shards *s, const char *name, const grq_tensor **t
     if (!e) return GRQ_OK;
     shard *const sh = &s->shards[e->shard];
     if (!sh->file) {
-        const grq_status st = grq_safetensors_open(sh->path, &sh->file, err);
+        const grq_status st = open_shard(sh, err);
         if (st != GRQ_OK) return grq_fail_prefix(err, st, "tensor %s of %s", name, s->path);
     }
     *tensor = grq_safetensors_find(sh->file, name);

@@ -317,6 +317,81 @@ static void the_pipeline_to_the_stated_tolerance(void **state)
     expect_within_one_ulp("h", test_walk(c.golden, "h_out_bf16"), c.h, c.t * n_keys);
 }
 
+/* The same through hash, stored FP8 rows and grq_layer_forward: the golden rows are put where the hash points, which
+ * works because no two of them meet. */
+static void the_pipeline_from_ids_to_streams(void **state)
+{
+    (void)state;
+    static quantised_case c;
+    read_quantised_case(&c);
+    enum { ROW = 32, MAX_TOKENS = 16 };
+    grq_error err = { 0 };
+    grq_geometry g = { .family = "golden",
+                       .n_layers = 1,
+                       .layer_ids = { 1 },
+                       .min_order = 2,
+                       .max_order = 2,
+                       .n_heads = c.k / ROW,
+                       .row_dim = ROW,
+                       .width = c.d,
+                       .n_branches = c.branches,
+                       .prime_start = 5000,
+                       .n_ids = 1000,
+                       .multiplier_seed = 10007,
+                       .norm_eps = 1e-20,
+                       .gate_clamp = 1e-6,
+                       .rounding = GRQ_ROUNDING_DEEPSEEK_V41 };
+    assert_ok(grq_geometry_derive(&g, &err), &err);
+    int32_t ids[MAX_TOKENS];
+    int64_t rows[MAX_TOKENS * GRQ_MAX_COLUMNS];
+    assert_true(c.t <= MAX_TOKENS);
+    for (uint32_t t = 0; t < c.t; t++) ids[t] = (int32_t)t + 7;
+    grq_hash_state hash;
+    grq_hash_start(&hash);
+    assert_ok(grq_hash_rows(&g, 0, &hash, ids, c.t, rows, &err), &err);
+    uint8_t *const codes = calloc(g.n_rows[0], ROW), *const scales = malloc(g.n_rows[0]);
+    memset(scales, 127, g.n_rows[0]);
+    for (size_t i = 0; i < c.t * g.n_columns; i++) {
+        for (size_t j = 0; j < i; j++) assert_true(rows[i] != rows[j]);
+        memcpy(codes + rows[i] * ROW, c.codes + i * ROW, ROW);
+        scales[rows[i]] = c.scales[i];
+    }
+    const void *const value_pieces[] = { codes }, *const scale_pieces[] = { scales };
+    const grq_table_layout layout = { .format = GRQ_ROWS_F8_BLOCKS,
+                                      .n_rows = g.n_rows[0],
+                                      .row_dim = ROW,
+                                      .rows_per_piece = g.n_rows[0],
+                                      .values = value_pieces,
+                                      .scales = scale_pieces,
+                                      .name = "golden" };
+    grq_table *table = NULL;
+    grq_layer_state *past = NULL;
+    assert_ok(grq_table_new(&layout, &table, &err), &err);
+    assert_ok(grq_layer_state_new(&g, 0, &past, &err), &err);
+    const grq_memory_layer layer = { .geometry = &g,
+                                     .key_weight = c.weight,
+                                     .value_weight = c.weight + c.branches * c.d * c.k,
+                                     .query_gain = c.query_gain,
+                                     .key_gain = c.key_gain };
+    const grq_forward_options options = { .numerics = GRQ_NUMERICS_REFERENCE, .round_input = true };
+    const grq_segment segment = { past, c.t };
+    float gates[64];
+    assert_ok(grq_layer_forward(&layer, table, &options, 1, &segment, ids, c.h, gates, &err), &err);
+    grq_json_node *const records = test_walk(c.golden, "gate_records_token_branch");
+    for (uint32_t t = 0; t < c.t; t++)
+        for (uint32_t m = 0; m < c.branches; m++) {
+            const double want = test_f64(test_walk(record(records, t, m), "float32_sequential.gate"));
+            if (fabs(gates[t * c.branches + m] - want) > 2e-6)
+                fail_msg("token %u, branch %u: gate %.9g instead of %.9g", t, m, (double)gates[t * c.branches + m],
+                         want);
+        }
+    expect_within_one_ulp("h", test_walk(c.golden, "h_out_bf16"), c.h, c.t * c.branches * c.d);
+    grq_layer_state_free(past);
+    grq_table_free(table);
+    free(codes);
+    free(scales);
+}
+
 /* ---- the released checkpoint ------------------------------------------------------------------------------------ */
 
 /* Only mean squares and the weighted dot of 5120 values are published. One value beside a zero reproduces them. */
@@ -373,6 +448,7 @@ int main(void)
         cmocka_unit_test(the_float_layer),
         cmocka_unit_test(rows_and_activations_are_exact),
         cmocka_unit_test(the_pipeline_to_the_stated_tolerance),
+        cmocka_unit_test(the_pipeline_from_ids_to_streams),
         cmocka_unit_test(published_scalars),
         cmocka_unit_test(extreme_scores),
     };
