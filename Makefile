@@ -4,16 +4,18 @@
 #   make reproduce   the paper's tables on the miniature, with a verdict per claim (results/reproduce/report.md)
 #   make reproduce WORLD=popqa      the same on real PopQA facts, where the data lies
 #   make test        every test;    make test PRESET=asan  under the sanitizers
+#   make fuzz        every reader of files under libFuzzer, FUZZ_SECONDS (60) each; needs clang
 #   make bench       throughput beside its bound
 #   make lint        warnings as errors, clang-format, cppcheck
 #   make doctor      what is installed here
 PRESET ?= release
 WORLD ?= generated
+FUZZ_SECONDS ?= 60
 JOBS ?= $(shell nproc)
 BUILD := build/$(PRESET)
 GATERQ := build/release/gaterq
 
-.PHONY: all packages build tool demo reproduce test bench lint doctor clean
+.PHONY: all packages build tool demo reproduce test fuzz bench lint doctor clean
 
 all: build
 
@@ -44,6 +46,10 @@ reproduce: tool
 
 test: build
 	ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
+
+fuzz:
+	@scripts/install-packages clang libclang-rt-14-dev libomp-14-dev
+	@tests/fuzz/run $(FUZZ_SECONDS)
 
 bench: tool
 	$(GATERQ) bench train

@@ -101,7 +101,7 @@ static grq_status parse_layer_name(grq_h5 *file, const char *name, uint32_t *lay
     char *end;
     errno = 0;
     const unsigned long value = strtoul(name, &end, 10);
-    if (*name < '0' || *name > '9' || *end || errno || value > UINT32_MAX)
+    if (*name < '0' || *name > '9' || (*name == '0' && name[1]) || *end || errno || value > UINT32_MAX)
         return grq_fail(err, GRQ_E_DATA, "%s: /layers/%s is not named by a decoder layer's number", grq_h5_path(file),
                         name);
     *layer = (uint32_t)value;
