@@ -84,17 +84,18 @@ static const void *zeros(uint64_t n_bytes)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Writes two tensors of zeros, opens the file (as codes too when `metadata` describes some) and removes its name. */
-static grq_status map_zeros(subject *s, grq_tensor tensors[2], const grq_metadata *metadata, size_t n_metadata,
-                            grq_error *err)
+/* Writes tensors of zeros, the largest first, opens the file (as codes too when `metadata` describes some) and removes
+ * its name. */
+static grq_status map_zeros(subject *s, grq_tensor *tensors, size_t n_tensors, const grq_metadata *metadata,
+                            size_t n_metadata, grq_error *err)
 {
-    const uint64_t n_bytes = tensors[0].n_bytes; /* the larger */
+    const uint64_t n_bytes = tensors[0].n_bytes;
     char *const path = scratch_path(tensors[0].n_bytes + tensors[1].n_bytes);
     const void *const data = zeros(n_bytes);
     grq_status st =
         path && data ? GRQ_OK : grq_fail(err, GRQ_E_NOMEM, "no address space for %" PRIu64 " bytes", n_bytes);
-    tensors[0].data = tensors[1].data = data;
-    if (st == GRQ_OK) st = grq_safetensors_write(path, tensors, 2, metadata, n_metadata, err);
+    for (size_t i = 0; i < n_tensors; i++) tensors[i].data = data;
+    if (st == GRQ_OK) st = grq_safetensors_write(path, tensors, n_tensors, metadata, n_metadata, err);
     if (st == GRQ_OK) {
         st = grq_safetensors_open(path, &s->file, err);
         if (st == GRQ_OK && n_metadata) st = grq_codes_open(path, &s->codes, err);
@@ -119,7 +120,7 @@ static grq_status open_f8(double bytes, subject *s, grq_error *err)
         { .name = "weight", .dtype = GRQ_F8_E4M3, .rank = 2, .shape = { n, ROW_DIM }, .n_bytes = n * ROW_DIM },
         { .name = "scale", .dtype = GRQ_F8_E8M0, .rank = 2, .shape = { n, N_SCALES }, .n_bytes = n * N_SCALES }
     };
-    st = map_zeros(s, tensors, NULL, 0, err);
+    st = map_zeros(s, tensors, 2, NULL, 0, err);
     if (st != GRQ_OK) return st;
     const void *const values = grq_safetensors_at(s->file, 0)->data, *const scales =
                                                                          grq_safetensors_at(s->file, 1)->data;
@@ -138,15 +139,21 @@ static grq_status open_stage_1(double bytes, subject *s, grq_error *err)
     *s = (subject){ .name = "stage 1, 32 + 2 bytes", .lines_per_row = 2 };
     grq_status st = scale_geometry(bytes, CODE_BYTES + sizeof(uint16_t), &s->geometry, err);
     if (st != GRQ_OK) return st;
-    const uint64_t n = s->geometry.n_rows[0];
+    const uint64_t n = s->geometry.n_rows[0], n_blocks = (n + 4095) / 4096;
     char rows[24];
     snprintf(rows, sizeof rows, "%" PRIu64, n);
-    grq_tensor tensors[2] = {
+    grq_tensor tensors[] = {
         { .name = "stage1.code", .dtype = GRQ_U8, .rank = 2, .shape = { n, CODE_BYTES }, .n_bytes = n * CODE_BYTES },
-        { .name = "stage1.scale", .dtype = GRQ_F16, .rank = 1, .shape = { n }, .n_bytes = n * sizeof(uint16_t) }
+        { .name = "stage1.scale", .dtype = GRQ_F16, .rank = 1, .shape = { n }, .n_bytes = n * sizeof(uint16_t) },
+        { .name = "blocks.sha256", .dtype = GRQ_U8, .rank = 2, .shape = { n_blocks, 32 }, .n_bytes = n_blocks * 32 },
+        { .name = "blocks.source_sha256",
+          .dtype = GRQ_U8,
+          .rank = 2,
+          .shape = { n_blocks, 32 },
+          .n_bytes = n_blocks * 32 },
     };
     const grq_metadata metadata[] = {
-        { "format", "gaterq-codes-1" },
+        { "format", "gaterq-codes-2" },
         { "family", "deepseek-v41" },
         { "layer", "1" },
         { "encoder", "integer" },
@@ -156,9 +163,11 @@ static grq_status open_stage_1(double bytes, subject *s, grq_error *err)
         { "stages", "1" },
         { "exp_tab", "0" },
         { "source", "zeros" },
-        { "source_sha256", "" },
+        { "source_digest", "" },
+        { "block_rows", "4096" },
+        { "digest", "0000000000000000000000000000000000000000000000000000000000000000" }, /* nobody verifies it */
     };
-    st = map_zeros(s, tensors, metadata, TOOL_COUNT(metadata), err);
+    st = map_zeros(s, tensors, TOOL_COUNT(tensors), metadata, TOOL_COUNT(metadata), err);
     return st == GRQ_OK ? grq_table_of_codes(s->codes, 1, &s->table, err) : st;
 }
 

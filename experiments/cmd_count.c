@@ -89,7 +89,7 @@ grq_status cmd_count(tool_context *tool, int argc, char **argv, grq_error *err)
     grq_codes *codes[GRQ_MAX_MEMORY_LAYERS] = { NULL };
     st = grq_model_open(o.model, &model, err);
     if (st == GRQ_OK) st = input_world(o.config, model, &world, err);
-    if (st == GRQ_OK) st = input_codes(o.codes, model, codes, err);
+    if (st == GRQ_OK) st = input_codes(o.codes, model, false, codes, err);
     if (st == GRQ_OK) st = count(tool, &o, model, world, (const grq_codes *const *)codes, err);
     input_codes_close(codes);
     grq_world_free(world);

@@ -1,102 +1,189 @@
-/* gaterq encode: a table in residual 1-bit stages. */
+/* gaterq encode: a table in residual 1-bit stages; parts of one; parts joined. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "commands.h"
-#include "gaterq/codec.h"
-#include "gaterq/model.h"
+#include "gaterq/encode.h"
 #include "inputs.h"
 #include "tables.h"
 
+enum { NO_RANK = UINT32_MAX, MAX_PARTS = 4096 };
+
 typedef struct {
-    const char *table, *model, *encoder, *out;
-    uint64_t layer, n_stages;
+    input_rows_options rows;
+    const char *encoder, *range, *out;
+    uint64_t n_stages, rank, n_ranks;
+    double exp_tab;
+    bool join, rotate;
 } encode_options;
 
-enum { NO_LAYER = 1000000 };
+/* ---- options ---- */
 
-static grq_status encode(tool_context *tool, const encode_options *o, const char *name, const char *family,
-                         grq_error *err)
+/* "A:B", rows A to B - 1; either may be left out. */
+static grq_status parse_range(const char *text, grq_encode_job *job, grq_error *err)
 {
-    input_table table;
-    const grq_encoder *encoder;
-    grq_codes *codes = NULL;
-    grq_status st = grq_encoder_find(o->encoder, &encoder, err);
-    if (st != GRQ_OK) return st;
-    st = input_table_open(name, &table, err);
-    if (st != GRQ_OK) return st;
-    if (input_same_file(grq_safetensors_path(table.file), o->out)) {
-        input_table_close(&table);
-        return grq_fail(err, GRQ_E_USAGE, "--out: %s is the file with the table itself", o->out);
+    const char *const colon = text ? strchr(text, ':') : NULL;
+    uint64_t bound[2] = { 0, 0 };
+    if (!text) return GRQ_OK;
+    const char *at = text;
+    for (int i = 0; colon && i < 2; i++, at = colon + 1) {
+        const char *const end = i ? text + strlen(text) : colon;
+        char *stop;
+        if (at == end) continue;
+        errno = 0;
+        bound[i] = strtoull(at, &stop, 10);
+        if (*at < '0' || *at > '9' || stop != end || errno || (i && bound[1] <= bound[0]))
+            return grq_fail(err, GRQ_E_USAGE, "--rows \"%s\": write FIRST:END, as 0:8192 or 8192:", text);
     }
-    const grq_codes_origin origin = { .family = family,
-                                      .layer = o->layer == NO_LAYER ? 0 : (uint32_t)o->layer,
-                                      .source = table.source,
-                                      .source_sha256 = table.sha256 };
-    st = grq_codes_encode(encoder, table.values, table.n_rows, table.row_dim, (uint32_t)o->n_stages, &origin,
-                          tool->n_threads, &tool->progress, &codes, err);
-    if (st != GRQ_OK) grq_fail_prefix(err, st, "%s", name);
-    if (st == GRQ_OK) st = grq_codes_save(codes, o->out, err);
+    if (!colon) return grq_fail(err, GRQ_E_USAGE, "--rows \"%s\": write FIRST:END, as 0:8192 or 8192:", text);
+    job->first_row = bound[0];
+    job->n_rows = bound[1] ? bound[1] - bound[0] : 0;
+    return GRQ_OK;
+}
+
+/* A launcher tells each process its rank in the environment; nothing else is needed of it. */
+static grq_status find_ranks(encode_options *o, grq_error *err)
+{
+    static const char *const names[][2] = { { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
+                                            { "PMI_RANK", "PMI_SIZE" } };
+    if (o->rank != NO_RANK || o->n_ranks) {
+        if (o->rank != NO_RANK && o->n_ranks) return GRQ_OK;
+        return grq_fail(err, GRQ_E_USAGE, "--rank and --ranks go together");
+    }
+    for (size_t i = 0; i < TOOL_COUNT(names); i++) {
+        const char *const rank = getenv(names[i][0]), *const size = getenv(names[i][1]);
+        if (!rank || !size) continue;
+        o->rank = strtoul(rank, NULL, 10);
+        o->n_ranks = strtoul(size, NULL, 10);
+        if (o->n_ranks < 1 || o->rank >= o->n_ranks)
+            return grq_fail(err, GRQ_E_USAGE, "%s is \"%.20s\" and %s \"%.20s\": no rank of so many", names[i][0], rank,
+                            names[i][1], size);
+        return GRQ_OK;
+    }
+    o->rank = 0;
+    o->n_ranks = 1;
+    return GRQ_OK;
+}
+
+/* ---- results ---- */
+
+static void put_result(tool_context *tool, const encode_options *o, const grq_encode_result *r)
+{
+    const double bits = grq_code_bits_per_value(r->row_dim);
+    grq_json_put_string(tool->result, "codes", o->out);
+    grq_json_put_string(tool->result, "encoder", r->encoder->name);
+    grq_json_put_u64(tool->result, "rows", r->n_rows);
+    grq_json_put_u64(tool->result, "row_dim", r->row_dim);
+    grq_json_put_u64(tool->result, "stages", r->n_stages);
+    grq_json_put_f64(tool->result, "bits_per_value", bits);
+    grq_json_put_u64(tool->result, "coded_rows", r->n_coded);
+    grq_json_put_u64(tool->result, "resumed_rows", r->n_resumed);
+    grq_json_put_bool(tool->result, "complete", r->complete);
+    if (r->complete) grq_json_put_string(tool->result, "digest", r->digest);
+    if (tool->json) return;
+    if (!r->complete) {
+        printf("rank %" PRIu64 " of %" PRIu64 ": its %" PRIu64 " rows of %s are done\n", o->rank, o->n_ranks,
+               r->n_coded + r->n_resumed, o->out);
+        return;
+    }
+    printf("%s: %" PRIu64 " rows of %u values in %u stage%s of %.4f bits per value (%s)\n", o->out, r->n_rows,
+           r->row_dim, r->n_stages, r->n_stages == 1 ? "" : "s", bits, r->encoder->name);
+    if (r->n_resumed) printf("%" PRIu64 " of them were done before\n", r->n_resumed);
+}
+
+/* ---- what is asked for ---- */
+
+static grq_status encode(tool_context *tool, encode_options *o, grq_error *err)
+{
+    input_rows rows = { .family = "" };
+    grq_encode_result result;
+    grq_encode_job job = { .n_stages = (uint32_t)o->n_stages,
+                           .n_threads = tool->n_threads,
+                           .progress = &tool->progress };
+    grq_status st = grq_encoder_find(o->encoder, &job.encoder, err);
+    if (st == GRQ_OK) st = parse_range(o->range, &job, err);
+    if (st == GRQ_OK) st = find_ranks(o, err);
+    if (st == GRQ_OK && o->exp_tab != (int32_t)o->exp_tab)
+        st = grq_fail(err, GRQ_E_USAGE, "--exp-tab: %g is not a whole number", o->exp_tab);
+    if (st == GRQ_OK) st = input_rows_open(&o->rows, &rows, err);
+    if (st == GRQ_OK) st = input_rows_check_output(&o->rows, o->out, err);
     if (st == GRQ_OK) {
-        const double bits = grq_code_bits_per_value(table.row_dim);
-        grq_json_put_string(tool->result, "codes", o->out);
-        grq_json_put_string(tool->result, "encoder", encoder->name);
-        grq_json_put_u64(tool->result, "rows", table.n_rows);
-        grq_json_put_u64(tool->result, "row_dim", table.row_dim);
-        grq_json_put_u64(tool->result, "stages", o->n_stages);
-        grq_json_put_f64(tool->result, "bits_per_value", bits);
-        if (!tool->json)
-            printf("%s: %" PRIu64 " rows of %u values in %" PRIu64 " stages of %.4f bits per value\n", o->out,
-                   table.n_rows, table.row_dim, o->n_stages, bits);
+        const grq_codes_origin origin = { .family = rows.family,
+                                          .layer = rows.layer,
+                                          .source = grq_table_name(rows.table) };
+        const grq_codes_transform transform = { .exp_tab = (int32_t)o->exp_tab,
+                                                .rotate = o->rotate,
+                                                .rotation_seed = o->rotate ? tool->seed : 0 };
+        job.origin = &origin;
+        job.transform = &transform;
+        job.rank = (uint32_t)o->rank;
+        job.n_ranks = (uint32_t)o->n_ranks;
+        st = grq_encode_file(rows.table, &job, o->out, &result, err);
     }
-    grq_codes_close(codes);
-    input_table_close(&table);
+    input_rows_close(&rows);
+    if (st == GRQ_OK) put_result(tool, o, &result);
     return st;
 }
 
-/* The table of a model's memory layer, and the model's family. */
-static grq_status encode_layer(tool_context *tool, const encode_options *o, grq_error *err)
+static grq_status join(tool_context *tool, const encode_options *o, const char *const *parts, grq_error *err)
 {
-    grq_model *model = NULL;
-    uint32_t index;
-    char name[4200], family[32] = "";
-    grq_status st = grq_model_open(o->model, &model, err);
-    if (st == GRQ_OK)
-        st = grq_geometry_layer_index(&grq_model_shape_of(model)->memory, (uint32_t)o->layer, &index, err);
-    if (st == GRQ_OK) snprintf(family, sizeof family, "%s", grq_model_shape_of(model)->memory.family);
-    grq_model_free(model);
-    if (st == GRQ_OK &&
-        snprintf(name, sizeof name, "%s:memory.%" PRIu64 ".table", o->model, o->layer) >= (int)sizeof name)
-        st = grq_fail(err, GRQ_E_USAGE, "--model: the path is too long");
-    return st == GRQ_OK ? encode(tool, o, name, family, err) : st;
+    grq_encode_result result;
+    size_t n = 0;
+    while (n < MAX_PARTS && parts[n]) n++;
+    if (o->rows.table || o->rows.memory || o->range)
+        return grq_fail(err, GRQ_E_USAGE, "--join takes parts that are coded, no table");
+    for (size_t i = 0; i < n; i++)
+        if (input_same_file(parts[i], o->out))
+            return grq_fail(err, GRQ_E_USAGE, "--out: %s is one of the parts", o->out);
+    const grq_status st = grq_encode_join(parts, n, o->out, &tool->progress, &result, err);
+    if (st == GRQ_OK) put_result(tool, o, &result);
+    return st;
 }
 
 grq_status cmd_encode(tool_context *tool, int argc, char **argv, grq_error *err)
 {
-    encode_options o = { .encoder = "integer", .n_stages = 3, .layer = NO_LAYER };
+    encode_options o = { .rows = INPUT_ROWS_DEFAULTS, .encoder = "integer", .n_stages = 3, .rank = NO_RANK };
+    static const char *parts[MAX_PARTS];
     const tool_option options[] = {
-        { "table", "FILE:NAME", "table in a safetensors file: F32, F16, BF16, or F8_E4M3 with its .scale", TOOL_TEXT,
-          &o.table, false, 0, 0 },
-        { "model", "FILE", "model file; with --layer", TOOL_TEXT, &o.model, false, 0, 0 },
-        { "layer", "L", "backbone layer of the table", TOOL_U64, &o.layer, false, 0, NO_LAYER - 1 },
-        { "encoder", "NAME", "integer (scale: mean magnitude) or integer-rms [integer]", TOOL_TEXT, &o.encoder, false,
-          0, 0 },
+        INPUT_ROWS_OPTIONS(o.rows),
+        { "encoder", "NAME", "tcq, tcq-b, tcq-t10, tcq-t8, pq, integer or integer-rms [integer]", TOOL_TEXT, &o.encoder,
+          false, 0, 0 },
         { "stages", "K", "stages to write [3]", TOOL_U64, &o.n_stages, false, 1, GRQ_MAX_STAGES },
+        { "rotate", NULL, "turn rows by a random-sign Hadamard transform first (--seed), for heavy tails", TOOL_FLAG,
+          &o.rotate, false, 0, 0 },
+        { "exp-tab", "E", "divide rows by 2^E first, so that scales fit FP16 [0]", TOOL_F64, &o.exp_tab, false,
+          -GRQ_MAX_EXP_TAB, GRQ_MAX_EXP_TAB },
+        { "rows", "FIRST:END", "code a part: multiples of 4096 rows, or the table's end", TOOL_TEXT, &o.range, false, 0,
+          0 },
+        { "join", NULL, "put the parts that follow together", TOOL_FLAG, &o.join, false, 0, 0 },
+        { "rank", "I", "process I of --ranks that share one file [from mpirun's environment]", TOOL_U64, &o.rank, false,
+          0, 65535 },
+        { "ranks", "N", "processes that share one file; rank 0 ends it", TOOL_U64, &o.n_ranks, false, 1, 65536 },
         { "out", "FILE", "coded table to write (safetensors)", TOOL_TEXT, &o.out, true, 0, 0 },
     };
     const tool_command command = {
         .name = "encode",
-        .usage = "(--table FILE.safetensors:NAME | --model FILE --layer L) [--encoder E] [--stages K] --out C",
-        .summary = "Code a table in residual 1-bit stages, each with one FP16 scale per row.",
-        .details = "Example: gaterq encode --model mini.safetensors --layer 1 --out codes/layer-1.safetensors",
+        .usage = "(--memory DIR --layer L | --table FILE.safetensors:NAME | --join PART...) [--encoder E] --out C",
+        .summary = "Code a table in residual 1-bit stages, each with 16 bits of side data per row.",
+        .details =
+            "An interrupted run goes on when it is repeated, and ends in the same bytes.\n"
+            "Example: gaterq encode --memory DeepSeek-V4.1-Flash --layer 1 --encoder tcq --out layer-1.safetensors\n"
+            "         gaterq encode --memory M --layer 1 --rows 0:409600 --out part-0.safetensors\n"
+            "         gaterq encode --join part-*.safetensors --out layer-1.safetensors\n"
+            "         mpirun -n 4 gaterq encode --memory M --layer 1 --out layer-1.safetensors",
         .options = options,
         .n_options = TOOL_COUNT(options),
+        .positionals = parts,
+        .max_positionals = MAX_PARTS,
     };
     bool done;
+    memset(parts, 0, sizeof parts);
     const grq_status st = tool_parse(tool, &command, argc, argv, &done, err);
     if (st != GRQ_OK || done) return st;
-    if ((o.table != NULL) == (o.model != NULL)) return grq_fail(err, GRQ_E_USAGE, "give either --table or --model");
-    if (o.table) return encode(tool, &o, o.table, "", err);
-    if (o.layer == NO_LAYER) return grq_fail(err, GRQ_E_USAGE, "--model needs --layer");
-    return encode_layer(tool, &o, err);
+    if (o.join) return join(tool, &o, parts, err);
+    if (parts[0]) return grq_fail(err, GRQ_E_USAGE, "\"%s\": parts go with --join", parts[0]);
+    return encode(tool, &o, err);
 }

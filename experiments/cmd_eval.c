@@ -17,7 +17,7 @@ enum { MAX_READERS = 32 };
 typedef struct {
     const char *model, *suite, *config, *codes, *counts, *readers, *policy, *budget, *gates, *out;
     uint64_t depth, n_questions, max_new, n_resamples;
-    bool zero;
+    bool zero, unverified;
 } eval_options;
 
 typedef struct {
@@ -131,7 +131,7 @@ static grq_status open_inputs(eval_state *s, const eval_options *o, uint64_t see
         st = grq_fail(err, GRQ_E_DATA,
                       "%s: the model knows %u tokens, the world has %u: not the world it was trained on", o->model,
                       grq_model_shape_of(s->model)->vocab_size, grq_vocab_size(grq_world_vocab(s->world)));
-    if (st == GRQ_OK && o->codes) st = input_codes(o->codes, s->model, s->codes, err);
+    if (st == GRQ_OK && o->codes) st = input_codes(o->codes, s->model, !o->unverified, s->codes, err);
     if (st == GRQ_OK && o->counts) st = grq_counts_open(o->counts, &s->counts, err);
     if (st == GRQ_OK) st = grq_match_rule_find(grq_world_rule(s->world), &s->rule, err);
     if (st == GRQ_OK) st = grq_world_questions(s->world, o->n_questions, seed, &s->questions, err);
@@ -310,6 +310,7 @@ grq_status cmd_eval(tool_context *tool, int argc, char **argv, grq_error *err)
           1e9 },
         { "max-new", "N", "tokens of an answer at most [16]", TOOL_U64, &o.max_new, false, 1, 1024 },
         { "bootstrap", "N", "resamples of the intervals [2000]", TOOL_U64, &o.n_resamples, false, 0, 1e6 },
+        INPUT_UNVERIFIED_OPTION(&o.unverified),
         { "out", "PATH", "predictions file; with --readers a folder of them", TOOL_TEXT, &o.out, false, 0, 0 },
     };
     const tool_command command = {

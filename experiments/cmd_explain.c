@@ -108,7 +108,7 @@ static grq_status explain_model(tool_context *tool, const explain_options *o, co
     if (st == GRQ_OK) st = grq_model_open(path, &model, err);
     if (st == GRQ_OK && !grq_model_vocab(model))
         st = grq_fail(err, GRQ_E_DATA, "%s: a model without vocabulary reads no text", path);
-    if (st == GRQ_OK) st = input_codes(codes_path, model, codes, err);
+    if (st == GRQ_OK) st = input_codes(codes_path, model, false, codes, err);
     if (st == GRQ_OK) st = grq_counts_open(counts_path, &counts, err);
     if (st == GRQ_OK) st = capture(tool, o, model, (const grq_codes *const *)codes, &counts, budget, &trace, err);
     if (st == GRQ_OK) {

@@ -13,6 +13,7 @@
 typedef struct {
     const char *model, *codes, *counts, *config, *budget, *out;
     uint64_t n_tokens, n_questions, window, batch;
+    bool unverified;
 } trace_options;
 
 /* Owned sequences. */
@@ -113,7 +114,7 @@ static grq_status trace(tool_context *tool, const trace_options *o, grq_error *e
     sequence_list sequences = { 0 };
     grq_status st = grq_model_open(o->model, &model, err);
     if (st == GRQ_OK) st = input_world(o->config, model, &world, err);
-    if (st == GRQ_OK) st = input_codes(o->codes, model, codes, err);
+    if (st == GRQ_OK) st = input_codes(o->codes, model, !o->unverified, codes, err);
     if (st == GRQ_OK) st = grq_counts_open(o->counts, &counts, err);
     if (st == GRQ_OK)
         st = o->n_questions ? question_sequences(world, o, tool->seed, &sequences, err)
@@ -141,6 +142,7 @@ grq_status cmd_trace(tool_context *tool, int argc, char **argv, grq_error *err)
         { "window", "N", "tokens of a text sequence [64]", TOOL_U64, &o.window, false, 1, 4096 },
         { "batch", "N", "positions that share one budget [4096]", TOOL_U64, &o.batch, false, 1, 1e6 },
         { "budget", "F[,F]", "stage fractions behind the dataset `depth` [0.412]", TOOL_TEXT, &o.budget, false, 0, 0 },
+        INPUT_UNVERIFIED_OPTION(&o.unverified),
         { "out", "FILE", "trace to write (HDF5)", TOOL_TEXT, &o.out, true, 0, 0 },
     };
     const tool_command command = {

@@ -23,6 +23,7 @@ const tool_entry tool_entries[] = {
     { "encode", cmd_encode, "code a table in residual 1-bit stages" },
     { "decode", cmd_decode, "values of coded rows at a depth" },
     { "distort", cmd_distort, "relative mean squared error of codes per depth" },
+    { "verify", cmd_verify, "check codes against their table; leaves the receipt that eval and trace ask for" },
     { "hash", cmd_hash, "row numbers of every n-gram that ends at each position" },
     { "tokenmap", cmd_tokenmap, "map raw token ids of a tokenizer.json to the compressed ids that are hashed" },
     { "layer", cmd_layer, "run one memory layer of a checkpoint over hidden states" },

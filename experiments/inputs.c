@@ -9,6 +9,7 @@
 
 #include "gaterq/file.h"
 #include "gaterq/json.h"
+#include "receipts.h"
 
 /* The nearest folder at or above `folder` with datasets/worlds in it; NULL if there is none. */
 static char *search_upwards(const char *folder)
@@ -71,8 +72,8 @@ grq_status input_world(const char *config_path, const grq_model *model, grq_worl
     return st;
 }
 
-grq_status input_codes(const char *folder, const grq_model *model, grq_codes *codes[GRQ_MAX_MEMORY_LAYERS],
-                       grq_error *err)
+grq_status input_codes(const char *folder, const grq_model *model, bool verified,
+                       grq_codes *codes[GRQ_MAX_MEMORY_LAYERS], grq_error *err)
 {
     const grq_geometry *g = &grq_model_shape_of(model)->memory;
     for (uint32_t l = 0; l < GRQ_MAX_MEMORY_LAYERS; l++) codes[l] = NULL;
@@ -83,6 +84,7 @@ grq_status input_codes(const char *folder, const grq_model *model, grq_codes *co
         char *path = grq_path_join(folder, name);
         if (!path) st = grq_fail(err, GRQ_E_NOMEM, "no memory for a path");
         else st = grq_codes_open(path, &codes[l], err);
+        if (st == GRQ_OK && verified) st = receipt_check(path, codes[l], err);
         free(path);
     }
     if (st != GRQ_OK) input_codes_close(codes);

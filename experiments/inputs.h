@@ -16,9 +16,14 @@
  * config_path is not. */
 grq_status input_world(const char *config_path, const grq_model *model, grq_world **out, grq_error *err);
 
-/* Opens DIR/layer-<L>.safetensors for every memory layer of the model into codes[]; all or none. */
-grq_status input_codes(const char *folder, const grq_model *model, grq_codes *codes[GRQ_MAX_MEMORY_LAYERS],
-                       grq_error *err);
+/* Opens DIR/layer-<L>.safetensors for every memory layer of the model into codes[]; all or none. `verified`: each must
+ * have a receipt of gaterq verify beside it. */
+grq_status input_codes(const char *folder, const grq_model *model, bool verified,
+                       grq_codes *codes[GRQ_MAX_MEMORY_LAYERS], grq_error *err);
+#define INPUT_UNVERIFIED_OPTION(target)                                                                                \
+    {                                                                                                                  \
+        "unverified", NULL, "take codes that have no receipt of gaterq verify", TOOL_FLAG, target, false, 0, 0         \
+    }
 void input_codes_close(grq_codes *codes[GRQ_MAX_MEMORY_LAYERS]);
 
 /* Folder that relative paths of a config start from: $GATERQ_ROOT, else the nearest folder above `config_path`, or

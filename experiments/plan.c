@@ -75,13 +75,18 @@ static grq_status plan_training(plan *p, const char *config, const run_settings 
         char *codes = text("%s/%s/codes/layer-%" PRIu64 ".safetensors", f, v, layer);
         if (!codes) return grq_fail(err, GRQ_E_NOMEM, "no memory for the plan of a run");
         st = STEP(p, text("%s: encode layer %" PRIu64, v, layer), cmd_encode, NULL, word(codes), err, word("encode"),
-                  word("--model"), text("%s/%s/model.safetensors", f, v), word("--layer"), number(layer),
+                  word("--memory"), text("%s/%s/model.safetensors", f, v), word("--layer"), number(layer),
                   word("--encoder"), word(s->encoder), word("--stages"), number(s->n_stages), word("--out"),
                   word(codes));
         if (st == GRQ_OK)
             st = STEP(p, text("%s: distortion of layer %" PRIu64, v, layer), cmd_distort,
                       text("%s/%s/distort-%" PRIu64 ".json", f, v, layer), NULL, err, word("distort"), word(codes),
-                      word("--table"), text("%s/%s/model.safetensors:memory.%" PRIu64 ".table", f, v, layer));
+                      word("--memory"), text("%s/%s/model.safetensors", f, v), word("--layer"), number(layer));
+        if (st == GRQ_OK)
+            st = STEP(p, text("%s: verify layer %" PRIu64, v, layer), cmd_verify,
+                      text("%s/%s/verify-%" PRIu64 ".json", f, v, layer), text("%s.receipt.json", codes), err,
+                      word("verify"), word(codes), word("--memory"), text("%s/%s/model.safetensors", f, v),
+                      word("--layer"), number(layer), word("--seed"), number(s->seed));
         free(codes);
     }
     if (st == GRQ_OK)

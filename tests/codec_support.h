@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include "gaterq/codec.h"
+#include "gaterq/distortion.h"
 #include "gaterq/rng.h"
 
 static grq_rng rng;
@@ -28,12 +29,37 @@ static inline float *gaussian_table(uint64_t n_rows, uint32_t row_dim, double sp
 static inline grq_codes *encode(const grq_encoder *encoder, const float *table, uint64_t n_rows, uint32_t row_dim,
                                 uint32_t n_stages, uint32_t n_threads)
 {
-    static const grq_codes_origin origin = { "random", 14, "table.safetensors:rows", "0123456789abcdef" };
+    static const grq_codes_origin origin = { "random", 14, "table.safetensors:rows", NULL };
     grq_error err = { 0 };
     grq_codes *codes = NULL;
     assert_ok(grq_codes_encode(encoder, table, n_rows, row_dim, n_stages, &origin, n_threads, NULL, &codes, &err),
               &err);
     return codes;
+}
+
+/* A table of floats in memory; the caller frees it before them. */
+static inline grq_table *table_of(const float *values, uint64_t n_rows, uint32_t row_dim)
+{
+    const void *const pieces[] = { values };
+    const grq_table_layout layout = { .format = GRQ_ROWS_F32,
+                                      .n_rows = n_rows,
+                                      .row_dim = row_dim,
+                                      .rows_per_piece = n_rows,
+                                      .values = pieces,
+                                      .name = "table.safetensors:rows" };
+    grq_error err = { 0 };
+    grq_table *table = NULL;
+    assert_ok(grq_table_new(&layout, &table, &err), &err);
+    return table;
+}
+
+static inline grq_status distortion_of(const grq_codes *codes, const float *values, uint64_t n_rows, uint32_t row_dim,
+                                       grq_distortion *out, grq_error *err)
+{
+    grq_table *const table = table_of(values, n_rows, row_dim);
+    const grq_status st = grq_codes_distortion(codes, table, NULL, 2, NULL, out, err);
+    grq_table_free(table);
+    return st;
 }
 
 static inline char *file_bytes(const char *path, size_t *n)

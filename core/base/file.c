@@ -88,7 +88,7 @@ grq_status grq_file_read(const char *path, size_t max_bytes, char **bytes, size_
 
 /* Refuses what a rename must not replace: a folder, a device (/dev/null!), a pipe. Follows links, so that a link to a
  * file stays a link. On GRQ_OK the caller frees *target. */
-static grq_status final_name(const char *path, char **target, grq_error *err)
+grq_status grq_output_name(const char *path, char **target, grq_error *err)
 {
     *target = NULL;
     if (!*path) return grq_fail(err, GRQ_E_USAGE, "the name of the file to write is empty");
@@ -119,7 +119,7 @@ grq_status grq_temporary_name(const char *path, char **temporary, grq_error *err
 {
     *temporary = NULL;
     char *target;
-    const grq_status st = final_name(path, &target, err);
+    const grq_status st = grq_output_name(path, &target, err);
     if (st != GRQ_OK) return st;
     *temporary = temporary_beside(target);
     free(target);
@@ -131,7 +131,7 @@ grq_status grq_outfile_open(const char *path, grq_outfile **out, grq_error *err)
     *out = NULL;
     grq_outfile *file = calloc(1, sizeof *file);
     if (!file) return grq_fail(err, GRQ_E_NOMEM, "%s: no memory for an output file", path);
-    grq_status st = final_name(path, &file->path, err);
+    grq_status st = grq_output_name(path, &file->path, err);
     if (st == GRQ_OK && !(file->temporary = temporary_beside(file->path)))
         st = grq_fail(err, GRQ_E_NOMEM, "%s: no memory for a temporary name", path);
     if (st == GRQ_OK) {
@@ -211,7 +211,7 @@ static grq_status sync_folder_of(const char *path, grq_error *err)
     return st;
 }
 
-static grq_status rename_synced(const char *temporary, const char *path, grq_error *err)
+grq_status grq_rename_synced(const char *temporary, const char *path, grq_error *err)
 {
     if (rename(temporary, path) != 0)
         return grq_fail(err, GRQ_E_IO, "%s: cannot be put in place: %s", path, strerror(errno));
@@ -232,7 +232,8 @@ grq_status grq_outfile_commit(grq_outfile *file, grq_error *err)
         reason = errno;
         written = false;
     }
-    grq_status st = written ? rename_synced(file->temporary, file->path, err) : short_write(file->path, reason, err);
+    grq_status st =
+        written ? grq_rename_synced(file->temporary, file->path, err) : short_write(file->path, reason, err);
     if (st != GRQ_OK) unlink(file->temporary);
     free_outfile(file);
     return st;
@@ -241,13 +242,13 @@ grq_status grq_outfile_commit(grq_outfile *file, grq_error *err)
 grq_status grq_rename_into_place(const char *temporary, const char *path, grq_error *err)
 {
     char *target = NULL;
-    grq_status st = final_name(path, &target, err);
+    grq_status st = grq_output_name(path, &target, err);
     if (st == GRQ_OK) {
         const int fd = open(temporary, O_RDONLY | O_CLOEXEC);
         if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL)) st = short_write(path, errno, err);
         if (fd >= 0) close(fd);
     }
-    if (st == GRQ_OK) st = rename_synced(temporary, target, err);
+    if (st == GRQ_OK) st = grq_rename_synced(temporary, target, err);
     if (st != GRQ_OK) unlink(temporary);
     free(target);
     return st;

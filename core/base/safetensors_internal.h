@@ -32,4 +32,7 @@ grq_status grq_safetensors_header(const char *path, const grq_tensor *tensors, s
                                   const grq_metadata *metadata, size_t n_metadata, char **bytes, size_t *n_bytes,
                                   grq_error *err);
 
+/* The bytes of an open file before its data. */
+const void *grq_safetensors_head(const grq_safetensors *file, size_t *n_bytes);
+
 #endif

@@ -218,11 +218,17 @@ static grq_status index_tensors(grq_safetensors *file, const char *data, uint64_
     return st;
 }
 
+static uint64_t header_length(const unsigned char *bytes)
+{
+    uint64_t n_header = 0;
+    for (int i = GRQ_SAFETENSORS_PREFIX - 1; i >= 0; i--) n_header = n_header << 8 | bytes[i];
+    return n_header;
+}
+
 static grq_status read_header(grq_safetensors *file, grq_error *err)
 {
     const unsigned char *const bytes = file->map;
-    uint64_t n_header = 0;
-    for (int i = GRQ_SAFETENSORS_PREFIX - 1; i >= 0; i--) n_header = n_header << 8 | bytes[i];
+    const uint64_t n_header = header_length(bytes);
     const uint64_t n_after = file->n_map_bytes - GRQ_SAFETENSORS_PREFIX;
     if (n_header > GRQ_SAFETENSORS_MAX_HEADER)
         return grq_fail(err, GRQ_E_DATA, "%s: not safetensors: a header of %" PRIu64 " bytes, above the limit of %d",
@@ -341,4 +347,12 @@ const char *grq_safetensors_metadata(const grq_safetensors *file, const char *ke
 const char *grq_safetensors_path(const grq_safetensors *file)
 {
     return file->path;
+}
+
+/* index_tensors has found that the data, if any, begin where the header ends. */
+const void *grq_safetensors_head(const grq_safetensors *file, size_t *n_bytes)
+{
+    const unsigned char *const bytes = file->map;
+    *n_bytes = GRQ_SAFETENSORS_PREFIX + (size_t)header_length(bytes);
+    return bytes;
 }

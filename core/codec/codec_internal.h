@@ -4,8 +4,10 @@
 
 #include <string.h>
 
+#include "base/sha256.h"
 #include "gaterq/codec.h"
 #include "gaterq/safetensors.h"
+#include "gaterq/table.h"
 #include "tcq.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -23,10 +25,13 @@ struct grq_codes {
     uint32_t row_dim, n_stages;
     size_t code_bytes;
     const uint8_t *code[GRQ_MAX_STAGES];
-    const uint8_t *side[GRQ_MAX_STAGES]; /* bytes, as a file need not align them */
-    grq_codes_origin origin;             /* strings owned */
+    const uint8_t *side[GRQ_MAX_STAGES];           /* bytes, as a file need not align them */
+    uint64_t first_row, table_rows;                /* of a part: where it lies in its table; else 0 and n_rows */
+    const uint8_t *coded_digests, *source_digests; /* (grq_n_blocks(n_rows), GRQ_SHA256_BYTES); NULL in old files */
+    grq_codes_origin origin;                       /* strings owned */
+    char digest[GRQ_SHA256_HEX];                   /* of metadata and digests; "" in old files */
     grq_safetensors *file;
-    uint8_t *owned[2 * GRQ_MAX_STAGES];
+    uint8_t *owned[2 * GRQ_MAX_STAGES + 2]; /* planes, then digests */
 };
 
 static inline uint16_t grq_side_word(const grq_codes *codes, uint32_t stage, uint64_t row)
@@ -40,6 +45,9 @@ static inline uint16_t grq_side_word(const grq_codes *codes, uint32_t stage, uin
 grq_status grq_codes_new(const grq_encoder *encoder, const grq_codes_transform *transform, uint64_t n_rows,
                          uint32_t row_dim, uint32_t n_stages, const grq_codes_origin *origin, grq_codes **out,
                          grq_error *err);
+
+/* As grq_codes_open; a part of a table is allowed. */
+grq_status grq_codes_open_part(const char *path, grq_codes **out, grq_error *err);
 
 /* ---- for encoders ---- */
 
@@ -76,6 +84,13 @@ void grq_tcq_describe(const grq_encoder *encoder, uint32_t row_dim, grq_details 
 grq_status grq_tcq_configure(grq_codes *c, const grq_safetensors *file, grq_error *err);
 void grq_pq_describe(const grq_encoder *encoder, grq_details *details);
 grq_status grq_pq_check(const grq_safetensors *file, grq_error *err);
+
+/* ---- encode.c ---- */
+
+/* Codes rows [first, first + n) of `table`, n of them at most GRQ_CODE_BLOCK_ROWS, as `c` says (its planes are not
+ * looked at). code[k]: (n, code_bytes), side[k]: (n) words; rows (n, row_dim) is scratch. Errors name the row. */
+grq_status grq_encode_block(const grq_codes *c, const grq_table *table, uint64_t first, uint64_t n, float *rows,
+                            uint8_t *const *code, uint8_t *const *side, grq_error *err);
 
 /* ---- rotation.c ---- */
 

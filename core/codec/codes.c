@@ -104,14 +104,15 @@ grq_status grq_codes_new(const grq_encoder *encoder, const grq_codes_transform *
                       .reader = *encoder,
                       .transform = *transform,
                       .n_rows = n_rows,
+                      .table_rows = n_rows,
                       .row_dim = row_dim,
                       .n_stages = n_stages,
                       .code_bytes = grq_code_bytes(row_dim) };
     c->origin.family = strdup(origin && origin->family ? origin->family : "");
     c->origin.layer = origin ? origin->layer : 0;
     c->origin.source = strdup(origin && origin->source ? origin->source : "");
-    c->origin.source_sha256 = strdup(origin && origin->source_sha256 ? origin->source_sha256 : "");
-    if (!c->origin.family || !c->origin.source || !c->origin.source_sha256) {
+    c->origin.source_digest = strdup(origin && origin->source_digest ? origin->source_digest : "");
+    if (!c->origin.family || !c->origin.source || !c->origin.source_digest) {
         grq_codes_close(c);
         return grq_fail(err, GRQ_E_NOMEM, "no memory for codes");
     }
@@ -122,11 +123,11 @@ grq_status grq_codes_new(const grq_encoder *encoder, const grq_codes_transform *
 void grq_codes_close(grq_codes *c)
 {
     if (!c) return;
-    for (uint32_t i = 0; i < 2 * GRQ_MAX_STAGES; i++) free(c->owned[i]);
+    for (size_t i = 0; i < sizeof c->owned / sizeof *c->owned; i++) free(c->owned[i]);
     grq_safetensors_close(c->file);
     free((char *)c->origin.family);
     free((char *)c->origin.source);
-    free((char *)c->origin.source_sha256);
+    free((char *)c->origin.source_digest);
     free(c);
 }
 
@@ -155,6 +156,11 @@ const grq_codes_origin *grq_codes_origin_of(const grq_codes *c)
     return &c->origin;
 }
 
+const char *grq_codes_digest(const grq_codes *c)
+{
+    return c->digest;
+}
+
 const grq_codes_transform *grq_codes_transform_of(const grq_codes *c)
 {
     return &c->transform;
@@ -181,52 +187,4 @@ void grq_codes_prefetch(const grq_codes *c, uint64_t row, uint32_t depth)
         __builtin_prefetch(code + c->code_bytes - 1);
         __builtin_prefetch(c->side[k] + row * sizeof(uint16_t));
     }
-}
-
-/* ---- distortion ---- */
-
-/* ||x||^2 and, per depth, ||x - y||^2. `y` (row_dim) is scratch. */
-static double row_errors(const grq_codes *c, const float *x, uint64_t row, float *y, double error[GRQ_MAX_STAGES])
-{
-    double energy = 0;
-    for (uint32_t i = 0; i < c->row_dim; i++) energy += (double)x[i] * x[i];
-    for (uint32_t d = 1; d <= c->n_stages; d++) {
-        grq_codes_decode(c, row, d, y);
-        error[d - 1] = 0;
-        for (uint32_t i = 0; i < c->row_dim; i++) error[d - 1] += ((double)x[i] - y[i]) * ((double)x[i] - y[i]);
-    }
-    return energy;
-}
-
-grq_status grq_codes_distortion(const grq_codes *c, const float *table, uint64_t n_rows, uint32_t row_dim,
-                                grq_distortion *out, grq_error *err)
-{
-    if (n_rows != c->n_rows || row_dim != c->row_dim)
-        return grq_fail(err, GRQ_E_DATA, "the codes hold %" PRIu64 " rows of %u values, the table %" PRIu64 " of %u",
-                        c->n_rows, c->row_dim, n_rows, row_dim);
-    float *y = malloc(row_dim * sizeof *y);
-    if (!y) return grq_fail(err, GRQ_E_NOMEM, "no memory for a row of %u values", row_dim);
-    *out = (grq_distortion){ .n_rows = n_rows };
-    grq_status st = GRQ_OK;
-    for (uint64_t r = 0; st == GRQ_OK && r < n_rows; r++) {
-        double error[GRQ_MAX_STAGES];
-        const float *x = table + r * row_dim;
-        const uint32_t bad = grq_first_not_finite(x, row_dim);
-        if (bad < row_dim) {
-            st = grq_fail(err, GRQ_E_DATA, "the table's row %" PRIu64 ", column %u is %g", r, bad, (double)x[bad]);
-            break;
-        }
-        const double energy = row_errors(c, x, r, y, error);
-        if (!(energy > 0)) {
-            out->n_zero_rows++;
-            continue;
-        }
-        for (uint32_t d = 0; d < c->n_stages; d++) out->relative_mse[d] += error[d] / energy;
-    }
-    for (uint32_t d = 0; d < GRQ_MAX_STAGES; d++)
-        out->relative_mse[d] = d < c->n_stages && n_rows > out->n_zero_rows
-                                   ? out->relative_mse[d] / (double)(n_rows - out->n_zero_rows)
-                                   : NAN;
-    free(y);
-    return st;
 }

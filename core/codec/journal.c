@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +23,9 @@ struct grq_journal {
     int fd;
     uint8_t job[GRQ_SHA256_BYTES];
 };
+
+/* A lock of the open file: it ends with the process, and another process can ask for it without taking it. */
+static const struct flock WHOLE_FILE = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
 /* ---- what is known of blocks ---- */
 
@@ -165,9 +167,11 @@ grq_status grq_journal_open(const char *path, const uint8_t job[GRQ_SHA256_BYTES
     memcpy(j->job, job, GRQ_SHA256_BYTES);
     j->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     grq_status st = j->fd >= 0 ? GRQ_OK : grq_fail(err, GRQ_E_IO, "%s: %s", path, strerror(errno));
-    if (st == GRQ_OK && flock(j->fd, LOCK_EX | LOCK_NB) != 0)
-        st = errno == EWOULDBLOCK ? grq_fail(err, GRQ_E_IO, "%s: another process is encoding this file", path)
-                                  : grq_fail(err, GRQ_E_IO, "%s: %s", path, strerror(errno));
+    struct flock lock = WHOLE_FILE;
+    if (st == GRQ_OK && fcntl(j->fd, F_OFD_SETLK, &lock) != 0)
+        st = errno == EAGAIN || errno == EACCES
+                 ? grq_fail(err, GRQ_E_IO, "%s: another process is encoding this file", path)
+                 : grq_fail(err, GRQ_E_IO, "%s: %s", path, strerror(errno));
     if (st == GRQ_OK) st = start_or_continue(j, list, err);
     if (st == GRQ_OK) *out = j;
     else grq_journal_close(j);
@@ -191,10 +195,14 @@ void grq_journal_close(grq_journal *j)
     free(j);
 }
 
-grq_status grq_journal_peek(const char *path, const uint8_t job[GRQ_SHA256_BYTES], grq_block_list *list, grq_error *err)
+grq_status grq_journal_peek(const char *path, const uint8_t job[GRQ_SHA256_BYTES], grq_block_list *list, bool *busy,
+                            grq_error *err)
 {
+    *busy = false;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? GRQ_OK : grq_fail(err, GRQ_E_IO, "%s: %s", path, strerror(errno));
+    struct flock lock = WHOLE_FILE;
+    *busy = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
     size_t n_sound;
     const grq_status st = load(fd, path, job, list, &n_sound, err);
     close(fd);

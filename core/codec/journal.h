@@ -2,6 +2,8 @@
 #ifndef GATERQ_CODEC_JOURNAL_H
 #define GATERQ_CODEC_JOURNAL_H
 
+#include <stdbool.h>
+
 #include "blocks.h"
 
 /* What is known of every block of a file: digests of its coded and of its source bytes, valid where done. */
@@ -25,8 +27,9 @@ grq_status grq_journal_open(const char *path, const uint8_t job[GRQ_SHA256_BYTES
 grq_status grq_journal_append(grq_journal *journal, const grq_block_list *list, uint64_t block, grq_error *err);
 void grq_journal_close(grq_journal *journal); /* takes NULL */
 
-/* Marks in `list` what another rank's journal holds by now; a journal that does not exist yet holds nothing. */
-grq_status grq_journal_peek(const char *path, const uint8_t job[GRQ_SHA256_BYTES], grq_block_list *list,
+/* Marks in `list` what another rank's journal holds by now, and says whether that rank still writes it; a journal that
+ * does not exist yet holds nothing, and nobody writes it. */
+grq_status grq_journal_peek(const char *path, const uint8_t job[GRQ_SHA256_BYTES], grq_block_list *list, bool *busy,
                             grq_error *err);
 
 #endif

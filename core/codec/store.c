@@ -1,126 +1,18 @@
 /* Coded tables as files: safetensors with one code plane and one side plane per stage (docs/format.md). */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "codec_internal.h"
-
-static const char FORMAT[] = "gaterq-codes-1";
-
-/* ---- planes ---- */
-
-/* Every plane starts at a multiple of 64 bytes, a cache line, so that no code of 256 values crosses a sector. The
- * format allows no holes, so a short tensor of zeros fills up the plane before, where its size asks for that. */
-enum { PLANE_ALIGN = 64, MAX_TENSORS = 4 * GRQ_MAX_STAGES, NAME_BYTES = 32 };
-
-typedef struct {
-    size_t n;
-    grq_tensor tensors[MAX_TENSORS];
-    char names[MAX_TENSORS][NAME_BYTES];
-} plane_list;
-
-static void plane_name(char name[NAME_BYTES], uint32_t stage, const char *what)
-{
-    snprintf(name, NAME_BYTES, "stage%u.%s", stage + 1, what);
-}
-
-static void add_tensor(plane_list *list, grq_tensor tensor, uint32_t stage, const char *what)
-{
-    plane_name(list->names[list->n], stage, what);
-    tensor.name = list->names[list->n];
-    list->tensors[list->n++] = tensor;
-}
-
-static void add_padding(plane_list *list, uint32_t stage, const char *what)
-{
-    static const uint8_t zeros[PLANE_ALIGN];
-    const uint64_t n = (PLANE_ALIGN - list->tensors[list->n - 1].n_bytes % PLANE_ALIGN) % PLANE_ALIGN;
-    if (n)
-        add_tensor(list, (grq_tensor){ .dtype = GRQ_U8, .rank = 1, .shape = { n }, .n_bytes = n, .data = zeros }, stage,
-                   what);
-}
-
-/* Code planes first: for usual row widths and numbers of rows they need no padding. */
-static void list_planes(const grq_codes *c, plane_list *list)
-{
-    list->n = 0;
-    for (uint32_t k = 0; k < c->n_stages; k++) {
-        add_tensor(list,
-                   (grq_tensor){ .dtype = GRQ_U8,
-                                 .rank = 2,
-                                 .shape = { c->n_rows, c->code_bytes },
-                                 .n_bytes = c->n_rows * c->code_bytes,
-                                 .data = c->code[k] },
-                   k, "code");
-        add_padding(list, k, "code.pad");
-    }
-    for (uint32_t k = 0; k < c->n_stages; k++) {
-        add_tensor(list,
-                   (grq_tensor){ .dtype = c->encoder->side_words ? GRQ_U16 : GRQ_F16,
-                                 .rank = 1,
-                                 .shape = { c->n_rows },
-                                 .n_bytes = c->n_rows * sizeof(uint16_t),
-                                 .data = c->side[k] },
-                   k, c->encoder->side_words ? "side" : "scale");
-        if (k + 1 < c->n_stages) add_padding(list, k, c->encoder->side_words ? "side.pad" : "scale.pad");
-    }
-}
-
-/* ---- writing ---- */
-
-enum { COMMON_METADATA = 12 }; /* and an empty one */
-
-void grq_details_add(grq_details *details, const char *key, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    details->key[details->n] = key;
-    vsnprintf(details->value[details->n++], GRQ_DETAIL_BYTES, format, arguments);
-    va_end(arguments);
-}
-
-static void describe(const grq_codes *c, grq_details *details)
-{
-    details->n = 0;
-    if (c->reader.kind == GRQ_KIND_TCQ) grq_tcq_describe(&c->reader, c->row_dim, details);
-    if (c->reader.kind == GRQ_KIND_PQ) grq_pq_describe(&c->reader, details);
-    if (c->transform.rotate) {
-        grq_details_add(details, "rotation", "hadamard");
-        grq_details_add(details, "rotation_seed", "%" PRIu64, c->transform.rotation_seed);
-    }
-}
+#include "layout.h"
 
 grq_status grq_codes_save(const grq_codes *c, const char *path, grq_error *err)
 {
-    plane_list planes;
-    grq_details details;
-    char layer[16], rows[24], dim[16], stages[16], exp_tab[16];
-    list_planes(c, &planes);
-    snprintf(layer, sizeof layer, "%u", c->origin.layer);
-    snprintf(rows, sizeof rows, "%" PRIu64, c->n_rows);
-    snprintf(dim, sizeof dim, "%u", c->row_dim);
-    snprintf(stages, sizeof stages, "%u", c->n_stages);
-    snprintf(exp_tab, sizeof exp_tab, "%d", c->transform.exp_tab);
-    describe(c, &details);
-    grq_metadata metadata[COMMON_METADATA + GRQ_MAX_DETAILS] = {
-        { "format", FORMAT },
-        { "family", c->origin.family },
-        { "layer", layer },
-        { "encoder", c->encoder->name },
-        { "scale_rule", c->encoder->scale_rule },
-        { "rows", rows },
-        { "row_dim", dim },
-        { "stages", stages },
-        { "exp_tab", exp_tab },
-        { "source", c->origin.source },
-        { "source_sha256", c->origin.source_sha256 },
-    };
-    size_t n = 0;
-    while (metadata[n].key) n++;
-    for (size_t i = 0; i < details.n; i++) metadata[n++] = (grq_metadata){ details.key[i], details.value[i] };
-    return grq_safetensors_write(path, planes.tensors, planes.n, metadata, n, err);
+    grq_code_layout layout;
+    grq_code_metadata metadata;
+    grq_code_layout_make(c, &layout);
+    const grq_status st = grq_code_metadata_make(c, &metadata, err);
+    return st == GRQ_OK ? grq_safetensors_write(path, layout.tensors, layout.n, metadata.items, metadata.n, err) : st;
 }
 
 /* ---- reading ---- */
@@ -149,9 +41,13 @@ grq_status grq_metadata_number(const grq_safetensors *file, const char *key, int
     return GRQ_OK;
 }
 
+/* Of a table that does not fit in memory only the first rows: opening it must not read all of it. gaterq verify does.
+ */
+enum { CHECKED_ROWS = 1 << 24 };
+
 static grq_status check_sides(const grq_codes *c, const char *path, grq_error *err)
 {
-    for (uint64_t r = 0; r < c->n_rows; r++) {
+    for (uint64_t r = 0; r < c->n_rows && r < CHECKED_ROWS; r++) {
         uint16_t side[GRQ_MAX_STAGES];
         uint32_t stage;
         for (uint32_t k = 0; k < c->n_stages; k++) side[k] = grq_side_word(c, k, r);
@@ -163,49 +59,57 @@ static grq_status check_sides(const grq_codes *c, const char *path, grq_error *e
     return GRQ_OK;
 }
 
-/* A plane of one of the stages, or the padding behind one. */
-static bool tensor_belongs(const grq_codes *c, const grq_tensor *t)
+static const char PADDING[] = ".pad";
+
+static bool is_padding(const char *name)
 {
-    const bool words = c->encoder->side_words;
-    const char *const planes[] = { "code", words ? "side" : "scale" };
-    const char *const padding[] = { "code.pad", words ? "side.pad" : "scale.pad" };
-    for (uint32_t k = 0; k < c->n_stages; k++)
-        for (int i = 0; i < 2; i++) {
-            char name[NAME_BYTES];
-            plane_name(name, k, planes[i]);
-            if (!strcmp(t->name, name)) return true;
-            plane_name(name, k, padding[i]);
-            if (strcmp(t->name, name) || t->dtype != GRQ_U8 || t->n_bytes >= PLANE_ALIGN) continue;
-            const uint8_t *const bytes = t->data;
-            uint64_t n_zero = 0;
-            while (n_zero < t->n_bytes && bytes[n_zero] == 0) n_zero++;
-            return n_zero == t->n_bytes;
-        }
+    const size_t n = strlen(name), n_end = sizeof PADDING - 1;
+    return n > n_end && !strcmp(name + n - n_end, PADDING);
+}
+
+static bool all_zero(const uint8_t *bytes, uint64_t n)
+{
+    uint64_t i = 0;
+    while (i < n && bytes[i] == 0) i++;
+    return i == n;
+}
+
+/* A tensor of the layout, or padding behind one; others may need padding where we need none. */
+static bool belongs(const grq_code_layout *layout, const grq_tensor *t)
+{
+    const bool padding = is_padding(t->name);
+    const size_t n_name = strlen(t->name) - (padding ? sizeof PADDING - 1 : 0);
+    for (size_t i = 0; i < layout->n; i++) {
+        const char *const name = layout->tensors[i].name;
+        if (strlen(name) != n_name || strncmp(name, t->name, n_name)) continue;
+        return !padding || (t->dtype == GRQ_U8 && t->n_bytes < GRQ_PLANE_ALIGN && all_zero(t->data, t->n_bytes));
+    }
     return false;
 }
 
 static grq_status map_planes(grq_codes *c, const grq_safetensors *file, grq_error *err)
 {
-    const uint64_t code_shape[] = { c->n_rows, c->code_bytes }, side_shape[] = { c->n_rows };
+    grq_code_layout layout;
+    const grq_tensor *mapped[GRQ_MAX_CODE_TENSORS] = { NULL };
     grq_status st = GRQ_OK;
+    grq_code_layout_make(c, &layout);
     for (size_t i = 0; i < grq_safetensors_count(file); i++)
-        if (!tensor_belongs(c, grq_safetensors_at(file, i)))
+        if (!belongs(&layout, grq_safetensors_at(file, i)))
             return grq_fail(err, GRQ_E_DATA, "%s: tensor \"%s\" is no plane of %u stage%s, nor padding",
                             grq_safetensors_path(file), grq_safetensors_at(file, i)->name, c->n_stages,
                             c->n_stages == 1 ? "" : "s");
-    for (uint32_t k = 0; st == GRQ_OK && k < c->n_stages; k++) {
-        char name[NAME_BYTES];
-        const grq_tensor *code, *side;
-        plane_name(name, k, "code");
-        st = grq_safetensors_get(file, name, GRQ_U8, 2, code_shape, &code, err);
-        const bool words = c->encoder->side_words;
-        plane_name(name, k, words ? "side" : "scale");
-        if (st == GRQ_OK) st = grq_safetensors_get(file, name, words ? GRQ_U16 : GRQ_F16, 1, side_shape, &side, err);
-        if (st != GRQ_OK) break;
-        c->code[k] = code->data;
-        c->side[k] = side->data;
+    for (size_t i = 0; st == GRQ_OK && i < layout.n; i++) {
+        const grq_tensor *const t = &layout.tensors[i];
+        if (!is_padding(t->name)) st = grq_safetensors_get(file, t->name, t->dtype, t->rank, t->shape, &mapped[i], err);
     }
-    return st == GRQ_OK ? check_sides(c, grq_safetensors_path(file), err) : st;
+    if (st != GRQ_OK) return st;
+    for (uint32_t k = 0; k < c->n_stages; k++) {
+        c->code[k] = mapped[layout.code[k]]->data;
+        c->side[k] = mapped[layout.side[k]]->data;
+    }
+    c->coded_digests = mapped[layout.coded_digests]->data;
+    c->source_digests = mapped[layout.source_digests]->data;
+    return check_sides(c, grq_safetensors_path(file), err);
 }
 
 /* Files without rotation do not speak of it. */
@@ -240,18 +144,41 @@ static grq_status read_details(grq_codes *c, const grq_safetensors *file, grq_er
     return GRQ_OK;
 }
 
+static grq_status read_digest(const grq_safetensors *file, const char **out, grq_error *err)
+{
+    const grq_status st = grq_metadata_text(file, "digest", out, err);
+    if (st != GRQ_OK) return st;
+    if (strlen(*out) == GRQ_SHA256_HEX - 1 && strspn(*out, "0123456789abcdef") == GRQ_SHA256_HEX - 1) return GRQ_OK;
+    return grq_fail(err, GRQ_E_DATA, "%s: metadata \"digest\" is \"%.80s\", not 64 hexadecimal digits",
+                    grq_safetensors_path(file), *out);
+}
+
+/* Files of whole tables do not say where they lie. */
+static grq_status read_place(grq_codes *c, const grq_safetensors *file, grq_error *err)
+{
+    int64_t first, rows;
+    if (!grq_safetensors_metadata(file, "first_row") && !grq_safetensors_metadata(file, "table_rows")) return GRQ_OK;
+    grq_status st = grq_metadata_number(file, "table_rows", (int64_t)c->n_rows, INT64_MAX / 65536, &rows, err);
+    if (st == GRQ_OK) st = grq_metadata_number(file, "first_row", 0, rows - (int64_t)c->n_rows, &first, err);
+    if (st != GRQ_OK) return st;
+    c->first_row = (uint64_t)first;
+    c->table_rows = (uint64_t)rows;
+    return GRQ_OK;
+}
+
 /* What the metadata says, into an object without planes. */
 static grq_status read_metadata(const grq_safetensors *file, grq_codes **out, grq_error *err)
 {
-    const char *format, *name;
+    const char *format, *name, *digest;
     const grq_encoder *encoder;
     grq_codes_transform transform;
-    int64_t rows, dim, stages, layer;
+    int64_t rows, dim, stages, layer, block;
     grq_codes_origin origin;
     grq_status st = grq_metadata_text(file, "format", &format, err);
-    if (st == GRQ_OK && strcmp(format, FORMAT))
-        st = grq_fail(err, GRQ_E_DATA, "%s: format \"%.60s\"; this program reads %s", grq_safetensors_path(file),
-                      format, FORMAT);
+    if (st == GRQ_OK && strcmp(format, GRQ_CODES_FORMAT))
+        st = grq_fail(err, GRQ_E_DATA,
+                      "%s: format \"%.60s\"; this program reads " GRQ_CODES_FORMAT ": encode the table again",
+                      grq_safetensors_path(file), format);
     if (st == GRQ_OK) st = grq_metadata_text(file, "encoder", &name, err);
     if (st == GRQ_OK && grq_encoder_find(name, &encoder, err) != GRQ_OK) {
         st = GRQ_E_DATA;
@@ -264,15 +191,20 @@ static grq_status read_metadata(const grq_safetensors *file, grq_codes **out, gr
     if (st == GRQ_OK) st = grq_metadata_number(file, "layer", 0, UINT32_MAX, &layer, err);
     if (st == GRQ_OK) st = grq_metadata_text(file, "family", &origin.family, err);
     if (st == GRQ_OK) st = grq_metadata_text(file, "source", &origin.source, err);
-    if (st == GRQ_OK) st = grq_metadata_text(file, "source_sha256", &origin.source_sha256, err);
+    if (st == GRQ_OK) st = grq_metadata_text(file, "source_digest", &origin.source_digest, err);
+    if (st == GRQ_OK)
+        st = grq_metadata_number(file, "block_rows", GRQ_CODE_BLOCK_ROWS, GRQ_CODE_BLOCK_ROWS, &block, err);
+    if (st == GRQ_OK) st = read_digest(file, &digest, err);
     if (st != GRQ_OK) return st;
     origin.layer = (uint32_t)layer;
     st = grq_codes_new(encoder, &transform, (uint64_t)rows, (uint32_t)dim, (uint32_t)stages, &origin, out, err);
     if (st != GRQ_OK) grq_fail_prefix(err, st, "%s", grq_safetensors_path(file));
+    if (st == GRQ_OK) memcpy((*out)->digest, digest, sizeof(*out)->digest);
+    if (st == GRQ_OK) st = read_place(*out, file, err);
     return st == GRQ_OK ? read_details(*out, file, err) : st;
 }
 
-grq_status grq_codes_open(const char *path, grq_codes **out, grq_error *err)
+grq_status grq_codes_open_part(const char *path, grq_codes **out, grq_error *err)
 {
     grq_safetensors *file = NULL;
     grq_codes *c = NULL;
@@ -289,4 +221,18 @@ grq_status grq_codes_open(const char *path, grq_codes **out, grq_error *err)
     c->file = file;
     *out = c;
     return GRQ_OK;
+}
+
+grq_status grq_codes_open(const char *path, grq_codes **out, grq_error *err)
+{
+    const grq_status st = grq_codes_open_part(path, out, err);
+    if (st != GRQ_OK || (*out)->n_rows == (*out)->table_rows) return st;
+    grq_fail(err, GRQ_E_DATA,
+             "%s: holds rows %" PRIu64 " to %" PRIu64 " of a table of %" PRIu64
+             "; join it with the others first: gaterq "
+             "encode --join",
+             path, (*out)->first_row, (*out)->first_row + (*out)->n_rows - 1, (*out)->table_rows);
+    grq_codes_close(*out);
+    *out = NULL;
+    return GRQ_E_DATA;
 }

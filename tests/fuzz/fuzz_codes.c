@@ -37,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const grq_codes_origin *const origin = grq_codes_origin_of(codes);
     fuzz_touch(origin->family, strlen(origin->family) + 1);
     fuzz_touch(origin->source, strlen(origin->source) + 1);
-    fuzz_touch(origin->source_sha256, strlen(origin->source_sha256) + 1);
+    fuzz_touch(origin->source_digest, strlen(origin->source_digest) + 1);
+    fuzz_require(strlen(grq_codes_digest(codes)) == 64, "a digest that is none");
     fuzz_touch(grq_codes_encoder(codes)->name, 1);
     fuzz_touch(grq_codes_transform_of(codes), sizeof(grq_codes_transform));
     fuzz_require(grq_codes_n_rows(codes) > 0 && grq_codes_row_dim(codes) > 0, "a table without values");

@@ -79,7 +79,7 @@ static void the_seam_is_as_good_as_the_rest(void **state)
         grq_codes *const codes = encode(&encoder, k ? turned : table, ROWS, DIM, 1, 1);
         grq_distortion d;
         grq_error err = { 0 };
-        assert_ok(grq_codes_distortion(codes, k ? turned : table, ROWS, DIM, &d, &err), &err);
+        assert_ok(distortion_of(codes, k ? turned : table, ROWS, DIM, &d, &err), &err);
         mse[k] = d.relative_mse[0];
         grq_codes_close(codes);
     }
@@ -172,7 +172,7 @@ static void what_cannot_be_coded_is_named(void **state)
         for (size_t k = 0; k < ARRAY_LEN(bad); k++) {
             table[DIM + 37] = bad[k];
             assert_refused(grq_codes_encode(encoder, table, 3, DIM, 2, NULL, 1, NULL, &codes, &err), GRQ_E_DATA, &err,
-                           "row 1: column 37");
+                           "row 1, column 37");
         }
         for (uint32_t i = 0; i < DIM; i++) table[2 * DIM + i] = 3e38f, table[DIM + i] = 0;
         assert_refused(grq_codes_encode(encoder, table, 3, DIM, 1, NULL, 1, NULL, &codes, &err), GRQ_E_DATA, &err,
@@ -223,8 +223,8 @@ static void transforms(void **state)
         assert_ok(grq_codes_save(turned, test_path("turned.safetensors"), &err), &err);
         assert_ok(grq_codes_open(test_path("turned.safetensors"), &read, &err), &err);
         assert_true(grq_codes_transform_of(read)->rotate && grq_codes_transform_of(read)->rotation_seed == UINT64_MAX);
-        assert_ok(grq_codes_distortion(raw, larger, ROWS, DIM, &raw_error, &err), &err);
-        assert_ok(grq_codes_distortion(read, larger, ROWS, DIM, &turned_error, &err), &err);
+        assert_ok(distortion_of(raw, larger, ROWS, DIM, &raw_error, &err), &err);
+        assert_ok(distortion_of(read, larger, ROWS, DIM, &turned_error, &err), &err);
         if (!(turned_error.relative_mse[2] < 0.8 * raw_error.relative_mse[2]))
             fail_msg("%s: relative MSE %.4f rotated, %.4f not", NAMES[e], turned_error.relative_mse[2],
                      raw_error.relative_mse[2]);
@@ -256,9 +256,10 @@ static const char *changed_file(const char *encoder, const char *key, const char
     grq_codes_close(codes);
     assert_ok(grq_safetensors_open(test_path("whole.safetensors"), &file, &err), &err);
     static const char *const keys[] = {
-        "format",    "family",     "layer",       "encoder",          "scale_rule", "rows",         "row_dim",
-        "stages",    "exp_tab",    "source",      "source_sha256",    "tcq.format", "tcq.code",     "tcq.window_bits",
-        "tcq.masks", "tcq.levels", "tcq.warm_up", "tcq.search_scale", "pq.book",    "pq.book_crc32"
+        "format",   "family",          "layer",      "encoder",    "scale_rule",    "rows",
+        "row_dim",  "stages",          "exp_tab",    "source",     "source_digest", "tcq.format",
+        "tcq.code", "tcq.window_bits", "tcq.masks",  "tcq.levels", "tcq.warm_up",   "tcq.search_scale",
+        "pq.book",  "pq.book_crc32",   "block_rows", "digest"
     };
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         const bool here = key && !strcmp(key, keys[i]);

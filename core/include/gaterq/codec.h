@@ -51,7 +51,7 @@ typedef struct {
     const char *family;        /* "" when unknown */
     uint32_t layer;            /* backbone layer */
     const char *source;        /* what was coded, e.g. "model.safetensors:memory.1.table" (base name only, no folder) */
-    const char *source_sha256; /* of the table's bytes */
+    const char *source_digest; /* of the table's stored bytes (docs/format.md); not looked at where codes are made */
 } grq_codes_origin;
 
 /* What is done to a row before it is coded, and undone after decoding. */
@@ -81,19 +81,14 @@ uint64_t grq_codes_n_rows(const grq_codes *codes);
 uint32_t grq_codes_row_dim(const grq_codes *codes);
 uint32_t grq_codes_n_stages(const grq_codes *codes);
 const grq_codes_origin *grq_codes_origin_of(const grq_codes *codes);
+/* SHA-256, in hexadecimal, of what a file says of itself and of its blocks' digests: stands for the whole file. "" for
+ * codes that never were in a file, and for files from before there were digests. */
+const char *grq_codes_digest(const grq_codes *codes);
 const grq_codes_transform *grq_codes_transform_of(const grq_codes *codes);
 
 /* One row at depth 1..n_stages into out (row_dim). The row must exist: check with _n_rows. */
 void grq_codes_decode(const grq_codes *codes, uint64_t row, uint32_t depth, float *out);
 /* Asks the processor to load what _decode of this row at this depth will read; a hint, nothing waits. */
 void grq_codes_prefetch(const grq_codes *codes, uint64_t row, uint32_t depth);
-
-/* Relative MSE per depth: mean over rows of ||x - y||^2 / ||x||^2; zero rows are left out and counted. */
-typedef struct {
-    uint64_t n_rows, n_zero_rows;
-    double relative_mse[GRQ_MAX_STAGES];
-} grq_distortion;
-grq_status grq_codes_distortion(const grq_codes *codes, const float *table, uint64_t n_rows, uint32_t row_dim,
-                                grq_distortion *out, grq_error *err);
 
 #endif

@@ -28,6 +28,12 @@ void grq_outfile_discard(grq_outfile *file);
 grq_status grq_temporary_name(const char *path, char **temporary, grq_error *err);
 grq_status grq_rename_into_place(const char *temporary, const char *path, grq_error *err);
 
+/* The parts of the above, for files that are made over many runs: the file that writing to `path` would make or replace
+ * (caller frees *target; refused as above), and a rename that is on disk when it returns. A temporary that could not be
+ * renamed stays. */
+grq_status grq_output_name(const char *path, char **target, grq_error *err);
+grq_status grq_rename_synced(const char *temporary, const char *target, grq_error *err);
+
 bool grq_file_exists(const char *path);
 grq_status grq_make_directories(const char *path, grq_error *err); /* like mkdir -p */
 char *grq_path_join(const char *folder, const char *name);         /* caller frees; NULL when out of memory */

@@ -57,7 +57,8 @@ double grq_table_row_bytes(const grq_table *table); /* that a fetch of one row r
 grq_status grq_table_fetch(const grq_table *table, size_t n_positions, uint32_t n_columns, const int64_t *rows,
                            float *out, grq_error *err);
 
-/* The bytes of one row as they are stored: values, then its scales (n_scales 0: none). Nothing (all 0) for rows of codes. */
+/* The bytes of one row as they are stored: values, then its scales (n_scales 0: none). Nothing (all 0) for rows of
+ * codes. */
 typedef struct {
     const void *values, *scales;
     size_t n_values, n_scales;
