@@ -81,7 +81,7 @@ grq_status cmd_verify(tool_context *tool, int argc, char **argv, grq_error *err)
         INPUT_ROWS_OPTIONS(cli.rows),
         { "sample", "N", "rows drawn (--seed) to decode and compare [20000]", TOOL_U64, &cli.n_sample, false, 1, 1e9 },
         { "limit", "E1,E2,..",
-          "greatest relative MSE at each depth [1.02 times what plain signs leave; rms scales: 2.05]", TOOL_TEXT,
+          "greatest relative MSE at each depth [1.25 times what plain signs leave; rms scales: 2.05]", TOOL_TEXT,
           &cli.limit, false, 0, 0 },
         { "receipt", "FILE", "receipt to leave [C.receipt.json, where eval and trace look for it]", TOOL_TEXT,
           &cli.receipt, false, 0, 0 },

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "block_run.h"
+#include "gaterq/file.h"
 #include "partial.h"
 
 typedef struct {
@@ -19,7 +20,7 @@ typedef struct {
     grq_partial file;
     grq_block_list list; /* of all ranks, as far as known */
     grq_journal *journal;
-    char *journal_path; /* of this rank */
+    char *path, *journal_path; /* of the file, and of this rank's journal */
     uint8_t id[GRQ_SHA256_BYTES];
 } run;
 
@@ -73,8 +74,8 @@ static grq_status identify(run *r, grq_error *err)
 static char *journal_name(const run *r, uint32_t rank)
 {
     char *name;
-    const int n = r->n_ranks == 1 ? asprintf(&name, "%s.journal", r->file.final_path)
-                                  : asprintf(&name, "%s.journal-%u-of-%u", r->file.final_path, rank, r->n_ranks);
+    const int n = r->n_ranks == 1 ? asprintf(&name, "%s.journal", r->path)
+                                  : asprintf(&name, "%s.journal-%u-of-%u", r->path, rank, r->n_ranks);
     return n < 0 ? NULL : name;
 }
 
@@ -237,10 +238,14 @@ static grq_status begin(run *r, const char *path, grq_error *err)
     r->shape->table_rows = grq_table_n_rows(r->table);
     st = identify(r, err);
     if (st == GRQ_OK) st = grq_block_list_new(grq_n_blocks(n_rows), &r->list, err);
-    if (st == GRQ_OK) st = grq_partial_open(path, r->shape, &r->file, err);
+    if (st == GRQ_OK) st = grq_output_name(path, &r->path, err);
     if (st == GRQ_OK && !(r->journal_path = journal_name(r, job->rank)))
         st = grq_fail(err, GRQ_E_NOMEM, "%s: no memory for a name", path);
+    /* The journal first: the partial file of another encoding is not touched. */
     if (st == GRQ_OK) st = grq_journal_open(r->journal_path, r->id, &r->list, &r->journal, err);
+    if (st != GRQ_OK) return st;
+    st = grq_partial_open(r->path, r->shape, &r->file, err);
+    if (st != GRQ_OK && grq_block_list_n_done(&r->list) == 0) unlink(r->journal_path);
     return st;
 }
 
@@ -279,6 +284,7 @@ grq_status grq_encode_file(const grq_table *table, const grq_encode_job *job, co
     grq_partial_close(&r.file);
     grq_block_list_free(&r.list);
     free(r.journal_path);
+    free(r.path);
     grq_codes_close(r.shape);
     return st;
 }

@@ -140,7 +140,7 @@ static grq_status check_blocks(const grq_codes *c, const grq_table *table, const
 
 double grq_verify_factor(const grq_encoder *encoder)
 {
-    return strcmp(encoder->scale_rule, "rms") ? 1.02 : 2.05;
+    return strcmp(encoder->scale_rule, "rms") ? 1.25 : 2.05;
 }
 
 /* FP16 scales have 11 bits: what a code without error may still be off by. */
