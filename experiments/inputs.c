@@ -26,18 +26,22 @@ static char *search_upwards(const char *folder)
     }
 }
 
+static char *search_above(const char *file)
+{
+    char path[PATH_MAX];
+    if (!realpath(file, path)) return NULL;
+    char *const slash = strrchr(path, '/');
+    if (slash) *slash = '\0';
+    return search_upwards(path);
+}
+
 char *input_root(const char *config_path)
 {
     const char *given = getenv("GATERQ_ROOT");
     if (given && *given) return strdup(given);
     char *found = search_upwards(".");
-    if (!found && config_path) {
-        char folder[PATH_MAX];
-        snprintf(folder, sizeof folder, "%s", config_path);
-        char *slash = strrchr(folder, '/');
-        if (slash) *slash = '\0';
-        found = search_upwards(slash ? folder : ".");
-    }
+    if (!found && config_path) found = search_above(config_path);
+    if (!found) found = search_above("/proc/self/exe"); /* a build folder within the repository */
     return found ? found : strdup(".");
 }
 
