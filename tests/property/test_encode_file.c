@@ -239,6 +239,29 @@ static void lost_bytes_are_coded_again(void **state)
     assert_same_file("whole", "lost");
 }
 
+/* A journal that was harmed ends where it was: what follows is coded again, whatever part of a record it is. */
+static void harmed_journals_are_cut(void **state)
+{
+    (void)state;
+    enum { HEADING = 40, RECORD = 80 };
+    const grq_encode_job job = job_of("integer");
+    grq_encode_result result;
+    make_whole("integer");
+    for (size_t byte = 0; byte < RECORD; byte += 5) {
+        size_t n;
+        interrupt("harmed", &job, 3);
+        char *const journal = file_bytes(test_path("harmed.journal"), &n);
+        assert_int_equal(n, HEADING + 4 * RECORD);
+        journal[HEADING + 2 * RECORD + byte] ^= 16;
+        test_write("harmed.journal", journal, n);
+        free(journal);
+        encode_to("harmed", &job, &result);
+        assert_int_equal(result.n_resumed, 2 * BLOCK);
+        assert_same_file("whole", "harmed");
+        unlink(test_path("harmed"));
+    }
+}
+
 static void another_run_is_not_taken_up(void **state)
 {
     (void)state;
@@ -250,10 +273,11 @@ static void another_run_is_not_taken_up(void **state)
     other.n_stages = 2;
     assert_refused(grq_encode_file(table, &other, test_path("other"), &result, &err), GRQ_E_DATA, &err,
                    "other settings or of another table");
-    values[0] += 1;
+    const float kept = values[0];
+    values[0] = kept + 1;
     assert_refused(grq_encode_file(table, &job, test_path("other"), &result, &err), GRQ_E_DATA, &err,
                    "other settings or of another table");
-    values[0] -= 1;
+    values[0] = kept;
     const char *const part = test_path("other");
     assert_refused(grq_encode_join(&part, 1, test_path("other"), NULL, &result, &err), GRQ_E_IO, &err, "other");
     encode_to("other", &job, &result); /* refusals lost nothing */
@@ -395,9 +419,10 @@ static void each_check_finds_its_fault(void **state)
 {
     (void)state;
     make_whole("integer");
-    values[3 * DIM] += 1; /* another table than the coded one */
+    const float kept = values[3 * DIM];
+    values[3 * DIM] = kept + 1; /* another table than the coded one */
     assert_false(passes(test_path("whole"), "source"));
-    values[3 * DIM] -= 1;
+    values[3 * DIM] = kept;
 
     grq_error err = { 0 };
     grq_codes *codes = NULL;
@@ -544,6 +569,7 @@ int main(void)
         cmocka_unit_test(a_damaged_part_is_not_joined),
         cmocka_unit_test(interrupted_runs_go_on),
         cmocka_unit_test(lost_bytes_are_coded_again),
+        cmocka_unit_test(harmed_journals_are_cut),
         cmocka_unit_test(another_run_is_not_taken_up),
         cmocka_unit_test(ranges_and_ranks_are_checked),
         cmocka_unit_test(a_bad_row_leaves_nothing_behind),
