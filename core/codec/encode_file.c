@@ -22,6 +22,7 @@ typedef struct {
     grq_journal *journal;
     char *path, *journal_path; /* of the file, and of this rank's journal */
     uint8_t id[GRQ_SHA256_BYTES];
+    bool ended; /* the file is there already */
 } run;
 
 /* ---- what is to be done ---- */
@@ -225,6 +226,28 @@ static grq_status wait_for_others(run *r, grq_error *err)
 
 /* ---- a run ---- */
 
+/* A run that was killed after the file got its name: the journal is full, and the file has what it says. */
+static bool was_ended(run *r)
+{
+    grq_codes *c = NULL;
+    char *partial = NULL;
+    uint32_t idle_rank;
+    const bool named = asprintf(&partial, "%s.partial", r->path) >= 0 && !grq_file_exists(partial);
+    free(partial);
+    if (!named || grq_block_list_n_done(&r->list) == 0 || grq_codes_open_part(r->path, &c, NULL) != GRQ_OK)
+        return false;
+    bool ended = c->n_rows == r->shape->n_rows && (r->job->rank > 0 || peek_others(r, &idle_rank, NULL) == GRQ_OK);
+    for (uint64_t b = 0; ended && b < r->list.n_blocks; b++) {
+        if (r->job->rank > 0 && !is_own(r, b)) continue;
+        const uint64_t at = b * GRQ_SHA256_BYTES;
+        ended = r->list.done[b] && !memcmp(r->list.coded[b], c->coded_digests + at, GRQ_SHA256_BYTES) &&
+                !memcmp(r->list.source[b], c->source_digests + at, GRQ_SHA256_BYTES);
+    }
+    if (ended) memcpy(r->shape->digest, c->digest, sizeof c->digest);
+    grq_codes_close(c);
+    return ended;
+}
+
 static grq_status begin(run *r, const char *path, grq_error *err)
 {
     uint64_t n_rows = 0;
@@ -243,7 +266,7 @@ static grq_status begin(run *r, const char *path, grq_error *err)
         st = grq_fail(err, GRQ_E_NOMEM, "%s: no memory for a name", path);
     /* The journal first: the partial file of another encoding is not touched. */
     if (st == GRQ_OK) st = grq_journal_open(r->journal_path, r->id, &r->list, &r->journal, err);
-    if (st != GRQ_OK) return st;
+    if (st != GRQ_OK || (r->ended = was_ended(r))) return st;
     st = grq_partial_open(r->path, r->shape, &r->file, err);
     if (st != GRQ_OK && grq_block_list_n_done(&r->list) == 0) unlink(r->journal_path);
     return st;
@@ -252,13 +275,22 @@ static grq_status begin(run *r, const char *path, grq_error *err)
 /* Rank 0: the file under its name, and no journals. */
 static grq_status end(run *r, grq_error *err)
 {
-    grq_status st = r->n_ranks > 1 ? wait_for_others(r, err) : GRQ_OK;
-    if (st == GRQ_OK) st = grq_partial_finish(&r->file, &r->list, err);
+    grq_status st = r->n_ranks > 1 && !r->ended ? wait_for_others(r, err) : GRQ_OK;
+    if (st == GRQ_OK && !r->ended) st = grq_partial_finish(&r->file, &r->list, err);
     for (uint32_t rank = 0; st == GRQ_OK && rank < r->n_ranks; rank++) {
         char *const name = journal_name(r, rank);
         if (name) unlink(name);
         free(name);
     }
+    return st;
+}
+
+static grq_status do_blocks(run *r, grq_encode_result *out, grq_error *err)
+{
+    grq_status st = r->ended ? GRQ_OK : for_own_blocks(r, "check what is done", recheck_block, 1, err);
+    out->n_resumed = own_rows_done(r);
+    if (st == GRQ_OK && !r->ended) st = for_own_blocks(r, "encode", code_block, 0, err);
+    out->n_coded = own_rows_done(r) - out->n_resumed;
     return st;
 }
 
@@ -268,10 +300,7 @@ grq_status grq_encode_file(const grq_table *table, const grq_encode_job *job, co
     run r = { .table = table, .job = job, .n_ranks = job->n_ranks ? job->n_ranks : 1, .file = { .fd = -1 } };
     *out = (grq_encode_result){ 0 };
     grq_status st = begin(&r, path, err);
-    if (st == GRQ_OK) st = for_own_blocks(&r, "check what is done", recheck_block, 1, err);
-    if (st == GRQ_OK) out->n_resumed = own_rows_done(&r);
-    if (st == GRQ_OK) st = for_own_blocks(&r, "encode", code_block, 0, err);
-    if (st == GRQ_OK) out->n_coded = own_rows_done(&r) - out->n_resumed;
+    if (st == GRQ_OK) st = do_blocks(&r, out, err);
     if (st == GRQ_OK && job->rank == 0) st = end(&r, err);
     out->complete = st == GRQ_OK && job->rank == 0;
     if (st == GRQ_OK) grq_encode_result_take(r.shape, out);
