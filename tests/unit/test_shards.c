@@ -309,7 +309,7 @@ static void a_tensor_of_another_kind_is_refused_by_name(void **state)
     test_checkpoint_free(&c);
 }
 
-/* 30,000 files, one tensor each: comparing every file with every other would take a minute. */
+/* 30,000 files, one tensor each: comparing every file with every other would take minutes. Half a second, 8 s under sanitizers. */
 static void an_index_of_many_files_takes_no_time(void **state)
 {
     (void)state;
@@ -328,7 +328,7 @@ static void an_index_of_many_files_takes_no_time(void **state)
     assert_ok(grq_shards_open(c.folder, &s, &err), &err);
     assert_refused(grq_shards_find(s, "t3", &t, NULL, &err), GRQ_E_IO, &err, "model-23757.safetensors");
     const double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
-    if (seconds > 5) fail_msg("%.1f s", seconds);
+    if (seconds > 25) fail_msg("%.1f s", seconds);
     grq_shards_close(s);
 }
 
