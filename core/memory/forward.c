@@ -82,12 +82,16 @@ static void project_by_blas(const forward *f, size_t n_tokens, size_t n_out, con
         for (size_t i = 0; i < n_out; i++) out[t * n_out + i] += bias[i];
 }
 
+/* So few tokens are a matrix times vectors, which is bound by reading the weights: our own loops read them once, and
+ * OpenBLAS, which packs them first, is up to four times slower. */
+enum { FEW_TOKENS = 8 };
+
 static void project_block(const forward *f, size_t n_tokens)
 {
     const grq_memory_layer *const l = f->layer;
     const size_t width = l->geometry->width;
     void (*const project)(const forward *, size_t, size_t, const float *, const float *, float *) =
-        f->options.numerics == GRQ_NUMERICS_REFERENCE ? project_exactly : project_by_blas;
+        f->options.numerics == GRQ_NUMERICS_REFERENCE || n_tokens <= FEW_TOKENS ? project_exactly : project_by_blas;
     project(f, n_tokens, f->channels, l->key_weight, l->key_bias, f->keys);
     project(f, n_tokens, width, l->value_weight, l->value_bias, f->values);
     round_all(f, n_tokens * f->channels, f->keys);
