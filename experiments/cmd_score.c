@@ -77,7 +77,7 @@ static grq_status score_items(score_state *s, const score_options *o, grq_error 
         if (p->suite && strcmp(p->suite, o->suite))
             return grq_fail(err, GRQ_E_DATA, "%s: line %zu, item %s is of suite %s, not %s", o->predictions, p->line,
                             p->id, p->suite, o->suite);
-        st = s->rule->match(p->output, fact->accepted, fact->n_accepted, &s->correct[i], err);
+        st = grq_match(s->rule, p->output, fact->accepted, fact->n_accepted, &s->correct[i], err);
         s->scored[i] = true;
         s->n++;
         s->n_correct += s->correct[i];
