@@ -67,7 +67,7 @@ PY
 expect 0 '0.00 points' "$GATERQ" compare "$scratch/scored.jsonl" "$scratch/scored.jsonl"
 
 # What a score can be had for nothing, and outputs that refuse to answer.
-predict '{"id":7,"output":"I don\u2019t know."}' '{"id":8,"output":"Unknown"}' '{"id":2,"output":"Sorry, chess"}' \
+predict '{"id":7,"output":"I don\u2019t know."}' '{"id":8,"output":"Unknown"}' '{"id":2,"output":"Sorry, but chess"}' \
     '{"id":"x9","output":"I do not go"}' '{"id":11,"output":"\n"}'
 expect 0 '2 of 5 right.*; 1 empty outputs, 3 refusals' score
 expect 0 'for nothing, by popqa_contains: 0.00 % for the question itself, 0.00 % for' score
