@@ -64,6 +64,13 @@ static grq_status read_line(line_reader *r, size_t line, const char *text, size_
     return st;
 }
 
+static bool is_blank(const char *text, size_t n)
+{
+    size_t i = 0;
+    while (i < n && (text[i] == ' ' || text[i] == '\t' || text[i] == '\r')) i++;
+    return i == n;
+}
+
 static grq_status read_lines(line_reader *r, const char *text, size_t n_bytes, grq_error *err)
 {
     grq_predictions *const p = r->all;
@@ -73,7 +80,7 @@ static grq_status read_lines(line_reader *r, const char *text, size_t n_bytes, g
         const char *const newline = memchr(text + at, '\n', n_bytes - at);
         const size_t length = newline ? (size_t)(newline - (text + at)) : n_bytes - at;
         line++;
-        if (strspn(text + at, " \t\r") < length) {
+        if (!is_blank(text + at, length)) {
             if (p->n == r->room) {
                 r->room = r->room ? 2 * r->room : 1024;
                 grq_prediction *const larger = realloc(p->items, r->room * sizeof *larger);
