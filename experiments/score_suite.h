@@ -4,6 +4,7 @@
 
 #include "gaterq/facts.h"
 #include "gaterq/score.h"
+#include "score_data.h"
 
 typedef struct {
     const char *name;                   /* "popqa" */
@@ -19,8 +20,10 @@ typedef struct {
     const score_suite *suite;
     const char *data;
     size_t n;
-    grq_score_item *items;
-    grq_facts *facts; /* what they are borrowed from */
+    const grq_score_item *items;
+    grq_score_item *of_facts; /* PopQA: borrowed from the facts */
+    grq_facts *facts;
+    score_data owned; /* the other suites */
 } score_items;
 
 grq_status score_items_open(const score_suite *suite, const char *data, score_items *out, grq_error *err);

@@ -107,7 +107,7 @@ expect 3 'there is no prediction' score
 rm "$scratch/p.jsonl"
 expect 3 'p.jsonl' score
 predict '{"id":7,"output":"tennis"}'
-expect 2 'only popqa' "$GATERQ" score --suite nq_open --data "$data" --predictions "$scratch/p.jsonl"
+expect 2 'suite fuzzy is not known; there are: popqa, triviaqa, nq_open, cmmlu' "$GATERQ" score --suite fuzzy --data "$data" --predictions "$scratch/p.jsonl"
 expect 3 'missing.tsv' "$GATERQ" score --suite popqa --data "$scratch/missing.tsv" --predictions "$scratch/p.jsonl"
 expect 2 '--predictions' "$GATERQ" score --suite popqa --data "$data"
 
