@@ -7,8 +7,9 @@
 
 #include "commands.h"
 #include "gaterq/file.h"
+#include "gaterq/predictions.h"
 #include "gaterq/stats.h"
-#include "predictions.h"
+#include "qa/id_list.h"
 
 /* Correctness of the items of both files, in id order. */
 typedef struct {
@@ -24,7 +25,7 @@ static void free_pairing(pairing *p)
 }
 
 /* Items of `x` that `y` lacks are an error with their list. */
-static grq_status check_covered(const predictions *x, const predictions *y, grq_error *err)
+static grq_status check_covered(const grq_predictions *x, const grq_predictions *y, grq_error *err)
 {
     const char **ids = calloc(x->n + 1, sizeof *ids);
     bool *missing = calloc(x->n + 1, sizeof *missing);
@@ -33,7 +34,7 @@ static grq_status check_covered(const predictions *x, const predictions *y, grq_
     grq_status st = ids && missing ? GRQ_OK : grq_fail(err, GRQ_E_NOMEM, "no memory to compare %s", x->path);
     for (size_t i = 0; st == GRQ_OK && i < x->n; i++) {
         ids[i] = x->items[i].id;
-        missing[i] = !predictions_find(y, ids[i]);
+        missing[i] = !grq_predictions_find(y, ids[i]);
         n += missing[i];
     }
     if (st == GRQ_OK && n) {
@@ -45,7 +46,7 @@ static grq_status check_covered(const predictions *x, const predictions *y, grq_
     return st;
 }
 
-static grq_status check_item(const predictions *file, const prediction *p, const char *suite, grq_error *err)
+static grq_status check_item(const grq_predictions *file, const grq_prediction *p, const char *suite, grq_error *err)
 {
     if (p->correct < 0)
         return grq_fail(err, GRQ_E_DATA, "%s: line %zu, item %s has no \"correct\"; score it first", file->path,
@@ -56,12 +57,12 @@ static grq_status check_item(const predictions *file, const prediction *p, const
     return GRQ_OK;
 }
 
-static grq_status pair_up(const predictions *a, const predictions *b, pairing *out, grq_error *err)
+static grq_status pair_up(const grq_predictions *a, const grq_predictions *b, pairing *out, grq_error *err)
 {
     *out = (pairing){ .n = a->n, .a = calloc(a->n + 1, sizeof(bool)), .b = calloc(a->n + 1, sizeof(bool)) };
     if (!out->a || !out->b) return grq_fail(err, GRQ_E_NOMEM, "no memory to compare %s", a->path);
     for (size_t i = 0; i < a->n; i++) {
-        const prediction *x = &a->items[i], *y = &b->items[i]; /* both sorted by id, and of the same ids */
+        const grq_prediction *x = &a->items[i], *y = &b->items[i]; /* both sorted by id, and of the same ids */
         grq_status st = check_item(a, x, NULL, err);
         if (st == GRQ_OK) st = check_item(b, y, x->suite, err);
         if (st != GRQ_OK) return st;
@@ -74,17 +75,17 @@ static grq_status pair_up(const predictions *a, const predictions *b, pairing *o
 static grq_status compare_files(const char *path_a, const char *path_b, uint32_t n_resamples, uint64_t seed,
                                 grq_paired *out, grq_error *err)
 {
-    predictions a = { 0 }, b = { 0 };
+    grq_predictions a = { 0 }, b = { 0 };
     pairing p = { 0 };
-    grq_status st = predictions_open(path_a, &a, err);
-    if (st == GRQ_OK) st = predictions_open(path_b, &b, err);
+    grq_status st = grq_predictions_open(path_a, &a, err);
+    if (st == GRQ_OK) st = grq_predictions_open(path_b, &b, err);
     if (st == GRQ_OK) st = check_covered(&a, &b, err);
     if (st == GRQ_OK) st = check_covered(&b, &a, err);
     if (st == GRQ_OK) st = pair_up(&a, &b, &p, err);
     if (st == GRQ_OK) st = grq_paired_compare(p.a, p.b, NULL, p.n, n_resamples, seed, out, err);
     free_pairing(&p);
-    predictions_close(&a);
-    predictions_close(&b);
+    grq_predictions_close(&a);
+    grq_predictions_close(&b);
     return st;
 }
 

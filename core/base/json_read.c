@@ -156,6 +156,11 @@ grq_json_kind grq_json_kind_of(const grq_json_node *node)
     }
 }
 
+bool grq_json_is_true(const grq_json_node *node)
+{
+    return cJSON_IsTrue(node->item);
+}
+
 /* Writes the path below the root, outermost step first, into `to`; returns its length, as snprintf would. */
 static size_t write_path(const grq_json_node *node, char *to, size_t room)
 {
@@ -296,7 +301,7 @@ grq_status grq_json_bool(grq_json_node *object, const char *key, bool *out, grq_
     const grq_status st = find_needed(object, key, &node, err);
     if (st != GRQ_OK) return st;
     if (grq_json_kind_of(node) != GRQ_JSON_BOOL) return wrong_kind(node, "true or false", err);
-    *out = cJSON_IsTrue(node->item);
+    *out = grq_json_is_true(node);
     return GRQ_OK;
 }
 

@@ -19,7 +19,7 @@ static grq_status mark(const grq_model *model, const grq_match_rule *rule, const
                        const int32_t *tokens, uint32_t n_tokens, char **output, bool *correct, grq_error *err)
 {
     grq_status st = grq_vocab_decode(grq_model_vocab(model), tokens, n_tokens, output, err);
-    if (st == GRQ_OK) st = rule->match(*output, item->accepted, item->n_accepted, correct, err);
+    if (st == GRQ_OK) st = grq_match(rule, *output, item->accepted, item->n_accepted, correct, err);
     if (st != GRQ_OK) grq_fail_prefix(err, st, "question %s", item->id);
     return st;
 }

@@ -115,7 +115,7 @@ static bool ends_word(const char *text, size_t n, size_t at, bool cased_before)
     return true;
 }
 
-/* The text being made; it has room, see convert(). */
+/* The text being made; it has room, see GRQ_TEXT_CASE_BYTES: the longest of long_titles has 6 bytes. */
 typedef struct {
     char *text;
     size_t n;
@@ -153,32 +153,54 @@ static void put_title(output *to, utf8proc_int32_t c)
     put(to, utf8proc_totitle(c));
 }
 
-enum { MAX_TITLE_BYTES = 8 }; /* the longest of long_titles has 6 */
-
-static char *convert(const char *text, bool capitalize)
+/* Letters, digits and spaces of ASCII need no look at Unicode's tables; whether a cased letter came before is kept up.
+ */
+static bool put_plain(output *to, char c, bool *cased)
 {
-    const size_t n = strlen(text);
-    /* Lower case takes at most three bytes for two (U+0130, U+023A, U+023E). */
-    output to = { .text = malloc(n + n / 2 + MAX_TITLE_BYTES + 1) };
+    const char letter = (char)(c | 0x20);
+    const bool is_letter = letter >= 'a' && letter <= 'z';
+    if (!is_letter && c != ' ' && !(c >= '0' && c <= '9')) return false;
+    to->text[to->n++] = is_letter ? letter : c;
+    *cased = is_letter;
+    return true;
+}
+
+static size_t convert(const char *text, size_t n, bool capitalize, char *made)
+{
+    output to = { .text = made };
     size_t length;
     bool cased = false;
-    if (!to.text) return NULL;
     for (size_t at = 0; at < n; at += length) {
+        length = 1;
+        if (!(capitalize && at == 0) && put_plain(&to, text[at], &cased)) continue;
         const utf8proc_int32_t c = look(text, n, at, &length);
         if (capitalize && at == 0 && c >= 0) put_title(&to, c);
         else put_lower(&to, text, n, at, c, length, cased);
         if (!is_ignorable(c)) cased = is_cased(c);
     }
     to.text[to.n] = '\0';
-    return to.text;
+    return to.n;
+}
+
+static char *convert_new(const char *text, bool capitalize)
+{
+    const size_t n = strlen(text);
+    char *made = malloc(GRQ_TEXT_CASE_BYTES(n));
+    if (made) convert(text, n, capitalize, made);
+    return made;
+}
+
+size_t grq_text_lower_to(const char *text, size_t n, char *to)
+{
+    return convert(text, n, false, to);
 }
 
 char *grq_text_lower(const char *text)
 {
-    return convert(text, false);
+    return convert_new(text, false);
 }
 
 char *grq_text_capitalize(const char *text)
 {
-    return convert(text, true);
+    return convert_new(text, true);
 }

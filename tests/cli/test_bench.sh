@@ -43,4 +43,16 @@ done
 expect 2 'there are: ' "$GATERQ" bench nothing
 expect 2 '--width' "$GATERQ" bench layer --width 3
 
+# All of PopQA in under a second, by every rule.
+"$GATERQ" bench score --seconds 0.1 --json >"$scratch/score.json" 2>/dev/null || fail "bench score: exit $?"
+python3 - "$scratch/score.json" <<'PY' || fail "bench score: $(head -c 300 "$scratch/score.json")"
+import json, sys
+r = json.load(open(sys.argv[1]))
+slow = [x for x in r["rules"] if r["read_seconds"] + x["seconds"] > 1]
+assert not slow, slow
+assert r["items"] == 14267 and 3.7 < r["answers"]/r["items"] < 3.95, r
+rules = {x["rule"]: x["accuracy"] for x in r["rules"]}
+assert 0.4 < rules["popqa_contains"] < 0.6, rules
+PY
+
 finish

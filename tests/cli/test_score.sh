@@ -31,10 +31,49 @@ assert (r["below_100"]["n"], r["below_100"]["correct"], r["empty"]) == (3, 2, 1)
 PY
 expect 0 'rule popqa_contains: 3 of 5 right, 60.00 %' score
 expect 0 'rule exact: 0 of 5 right' score --rule exact
-expect 2 'matching rule "fuzzy" is not known: popqa_contains or exact' score --rule fuzzy
+expect 2 'matching rule "fuzzy" is not known; there are: popqa_contains, exact, ' score --rule fuzzy
+expect 2 'cut "fuzzy" is not known; there are: whole, first_line, ' score --cut fuzzy
+expect 2 'not both' score --rule exact --rules exact
+expect 2 'is for choices; suite popqa has none' score --rule exact,cmmlu_extract_choice
+
+# The cut is part of the score: the whole third output holds "chess". The same for several rules, the first one first.
+expect 0 'rule popqa_contains: 4 of 5 right, 80.00 % .*; cut whole; 1 empty outputs, 0 refusals' score --cut whole
+expect 0 'rule selfrag_match: 2 of 5 right, 40.00 % .*; cut whole' score --rule selfrag_match
+score --rules all --json >"$scratch/all" 2>"$scratch/err" || fail "all rules: $(cat "$scratch/err")"
+score --rule popqa_contains,squad_f1,exact --out "$scratch/scored.jsonl" --json >"$scratch/three" || fail "three rules"
+python3 - "$scratch" <<'PY' || fail "several rules: $(cat "$scratch/all" "$scratch/scored.jsonl")"
+import json, sys
+r = json.load(open(sys.argv[1] + "/all"))
+rules = {x["rule"]: x for x in r["rules"]}
+assert len(rules) == len(r["rules"]) > 25 and r["rules"][0]["rule"] == r["rule"] == "popqa_contains", r["rules"][0]
+assert not any(name in rules for name in ("squad_v1", "cmmlu_extract_choice")), rules.keys()
+assert (r["correct"], rules["olmo_contains"]["correct"], rules["exact"]["correct"]) == (3, 4, 0), rules
+assert (rules["squad_em"]["correct"], rules["squad_em"]["cut"]) == (2, "popqa_first_line"), rules["squad_em"]
+assert rules["lm_eval_triviaqa_stops"]["cut"] == "lm_eval_until", rules
+assert r["spread"]["lowest"] == {"rule": "exact", "accuracy": 0}, r["spread"]
+assert r["spread"]["highest"]["accuracy"] == max(x["accuracy"] for x in r["rules"]), r["spread"]
+three = json.load(open(sys.argv[1] + "/three"))
+assert [x["rule"] for x in three["rules"]] == ["popqa_contains", "squad_f1", "exact"], three
+assert abs(three["rules"][1]["mean_score"] - (1 + 1 + 0 + 2/3 + 0)/5) < 1e-12, three["rules"][1]
+assert [(g["relation"], g["n"], g["correct"]) for g in three["by_relation"]] == [("sport", 5, 3)], three
+lines = [json.loads(line) for line in open(sys.argv[1] + "/scored.jsonl")]
+assert [x["id"] for x in lines] == ["7", "8", "2", "x9", "11"], lines
+assert [x["correct"] for x in lines] == [True, True, False, True, False], lines
+assert lines[0]["output"] == " lawn tennis\nQ: What" and lines[0]["cut_output"] == " lawn tennis", lines[0]
+assert lines[3]["verdicts"] == {"popqa_contains": True, "squad_f1": 2/3, "exact": False}, lines[3]
+assert lines[3]["cut"] == "popqa_first_line" and lines[3]["relation"] == "sport", lines[3]
+assert (lines[4]["popularity"], "quartile" in lines[4], lines[0]["quartile"]) == (None, False, 0), lines
+PY
+expect 0 '0.00 points' "$GATERQ" compare "$scratch/scored.jsonl" "$scratch/scored.jsonl"
+
+# What a score can be had for nothing, and outputs that refuse to answer.
+predict '{"id":7,"output":"I don\u2019t know."}' '{"id":8,"output":"Unknown"}' '{"id":2,"output":"Sorry, but chess"}' \
+    '{"id":"x9","output":"I do not go"}' '{"id":11,"output":"\n"}'
+expect 0 '2 of 5 right.*; 1 empty outputs, 3 refusals' score
+expect 0 'for nothing, by popqa_contains: 0.00 % for the question itself, 0.00 % for' score
 
 predict '{"id":7,"output":"tennis"}' '{"id":8,"output":"golf"}'
-expect 3 'p.jsonl: 3 of 5 items have no prediction \(--partial.*: 2, x9, 11' score
+expect 3 'p.jsonl: 3 of 5 items of .*facts.tsv have no prediction \(--partial.*: 2, x9, 11' score
 expect 0 '2 of 2 right' score --partial
 score --partial --json | python3 -c 'import json, sys; sys.exit([b["n"] for b in json.load(sys.stdin)["by_popularity"]] != [1, 0, 0, 1])' ||
     fail "items without a prediction are in the quartiles of --partial"
@@ -68,7 +107,7 @@ expect 3 'there is no prediction' score
 rm "$scratch/p.jsonl"
 expect 3 'p.jsonl' score
 predict '{"id":7,"output":"tennis"}'
-expect 2 'only popqa' "$GATERQ" score --suite nq_open --data "$data" --predictions "$scratch/p.jsonl"
+expect 2 'suite fuzzy is not known; there are: popqa, triviaqa, nq_open, cmmlu' "$GATERQ" score --suite fuzzy --data "$data" --predictions "$scratch/p.jsonl"
 expect 3 'missing.tsv' "$GATERQ" score --suite popqa --data "$scratch/missing.tsv" --predictions "$scratch/p.jsonl"
 expect 2 '--predictions' "$GATERQ" score --suite popqa --data "$data"
 

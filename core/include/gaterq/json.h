@@ -35,6 +35,7 @@ typedef enum {
     GRQ_JSON_OBJECT
 } grq_json_kind;
 grq_json_kind grq_json_kind_of(const grq_json_node *node);
+bool grq_json_is_true(const grq_json_node *node); /* the value of a GRQ_JSON_BOOL */
 
 /* Members of an object. Each marks the key as known. `grq_json_find` returns NULL when absent; the others fail when the
  * key is absent, of another kind, not whole (integers), or outside [min, max]. Integers may be written as decimal
