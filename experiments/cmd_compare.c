@@ -99,6 +99,14 @@ static void put_accuracy(tool_context *tool, const char *key, uint64_t correct, 
     grq_json_end_object(tool->result);
 }
 
+static void put_interval(tool_context *tool, const char *key, double low, double high)
+{
+    grq_json_begin_array(tool->result, key);
+    grq_json_put_f64(tool->result, NULL, low);
+    grq_json_put_f64(tool->result, NULL, high);
+    grq_json_end_array(tool->result);
+}
+
 static void put_paired(tool_context *tool, const grq_paired *p)
 {
     grq_json_put_u64(tool->result, "n", p->n);
@@ -107,10 +115,28 @@ static void put_paired(tool_context *tool, const grq_paired *p)
     grq_json_put_f64(tool->result, "difference", p->difference);
     grq_json_put_f64(tool->result, "low", p->low);
     grq_json_put_f64(tool->result, "high", p->high);
+    put_interval(tool, "bca", p->bca_low, p->bca_high);
+    put_interval(tool, "mid_p_interval", p->mid_low, p->mid_high);
+    const grq_interval bonett_price = grq_bonett_price(p->only_a, p->only_b, p->n);
+    put_interval(tool, "bonett_price", bonett_price.low, bonett_price.high);
     grq_json_put_f64(tool->result, "p_exact", p->p_exact);
     grq_json_put_f64(tool->result, "p_mid", p->p_mid);
+    grq_json_put_f64(tool->result, "p_sign_flip", p->p_sign_flip);
+    grq_json_put_f64(tool->result, "detectable", p->detectable);
     put_accuracy(tool, "a", p->both + p->only_a, p->n);
     put_accuracy(tool, "b", p->both + p->only_b, p->n);
+}
+
+static void print_paired(const grq_paired *p)
+{
+    printf("%" PRIu64 " items: A right alone %" PRIu64 ", B right alone %" PRIu64 "; difference %+.2f points\n", p->n,
+           p->only_a, p->only_b, 100 * p->difference);
+    printf("  McNemar exact p = %.3g, mid-p = %.3g, sign flips p = %.3g\n", p->p_exact, p->p_mid, p->p_sign_flip);
+    printf("  95 %% intervals, points: of mid-p [%+.2f, %+.2f], bootstrap [%+.2f, %+.2f], BCa [%+.2f, %+.2f]\n",
+           100 * p->mid_low, 100 * p->mid_high, 100 * p->low, 100 * p->high, 100 * p->bca_low, 100 * p->bca_high);
+    if (isfinite(p->detectable))
+        printf("  so many items, discordant as often, show %.2f points with 80 %% power\n", 100 * p->detectable);
+    else printf("  no difference that so few discordant items allow is shown with 80 %% power\n");
 }
 
 static grq_status compare_one(tool_context *tool, const char *const paths[2], uint32_t n_resamples, grq_error *err)
@@ -119,11 +145,7 @@ static grq_status compare_one(tool_context *tool, const char *const paths[2], ui
     const grq_status st = compare_files(paths[0], paths[1], n_resamples, tool->seed, &p, err);
     if (st != GRQ_OK) return st;
     put_paired(tool, &p);
-    if (!tool->json)
-        printf("%" PRIu64 " items: A right alone %" PRIu64 ", B right alone %" PRIu64
-               "; difference %+.2f points [%+.2f, %+.2f]; McNemar exact p = %.3g, "
-               "mid-p = %.3g\n",
-               p.n, p.only_a, p.only_b, 100 * p.difference, 100 * p.low, 100 * p.high, p.p_exact, p.p_mid);
+    if (!tool->json) print_paired(&p);
     return GRQ_OK;
 }
 
@@ -157,11 +179,12 @@ static grq_status read_family(const char *path, char *text, family_pair *pairs, 
 
 static grq_status put_family(tool_context *tool, const family_pair *pairs, size_t n, grq_error *err)
 {
-    double *p = malloc(3 * (n + 1) * sizeof *p);
+    double *p = malloc(4 * (n + 1) * sizeof *p);
     if (!p) return grq_fail(err, GRQ_E_NOMEM, "no memory for %zu comparisons", n);
-    double *holm = p + n, *bh = holm + n;
+    double *holm = p + n, *hochberg = holm + n, *bh = hochberg + n;
     for (size_t i = 0; i < n; i++) p[i] = pairs[i].result.p_mid;
     grq_status st = grq_holm(p, n, holm, err);
+    if (st == GRQ_OK) st = grq_hochberg(p, n, hochberg, err);
     if (st == GRQ_OK) st = grq_benjamini_hochberg(p, n, bh, err);
     grq_json_begin_array(tool->result, "comparisons");
     for (size_t i = 0; st == GRQ_OK && i < n; i++) {
@@ -170,6 +193,7 @@ static grq_status put_family(tool_context *tool, const family_pair *pairs, size_
         grq_json_put_string(tool->result, "path_b", pairs[i].b);
         put_paired(tool, &pairs[i].result);
         grq_json_put_f64(tool->result, "holm", holm[i]);
+        grq_json_put_f64(tool->result, "hochberg", hochberg[i]);
         grq_json_put_f64(tool->result, "bh", bh[i]);
         grq_json_end_object(tool->result);
         if (!tool->json)
@@ -206,14 +230,14 @@ grq_status cmd_compare(tool_context *tool, int argc, char **argv, grq_error *err
     const char *paths[2] = { NULL, NULL }, *family = NULL;
     uint64_t n_resamples = 10000;
     const tool_option options[] = {
-        { "family", "FILE", "two prediction files a line, tab-separated; adds Holm and Benjamini-Hochberg", TOOL_TEXT,
-          &family, false, 0, 0 },
+        { "family", "FILE", "two prediction files a line, tab-separated; adds Holm, Hochberg and Benjamini-Hochberg",
+          TOOL_TEXT, &family, false, 0, 0 },
         { "bootstrap", "N", "resamples of the interval [10000]", TOOL_U64, &n_resamples, false, 0, 1e6 },
     };
     const tool_command command = {
         .name = "compare",
         .usage = "A.jsonl B.jsonl | --family FILE",
-        .summary = "Paired significance: McNemar exact and mid-p, bootstrap interval of the difference A - B.",
+        .summary = "Paired significance: McNemar exact and mid-p, sign flips, intervals of the difference A - B.",
         .details = "Every line needs id and correct; both files must have the same ids.\n"
                    "Example: gaterq compare predictions/gate.jsonl predictions/prior.jsonl",
         .options = options,

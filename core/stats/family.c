@@ -39,3 +39,17 @@ grq_status grq_benjamini_hochberg(const double *p, size_t n, double *adjusted, g
     free(order);
     return st;
 }
+
+grq_status grq_hochberg(const double *p, size_t n, double *adjusted, grq_error *err)
+{
+    uint32_t *order;
+    const grq_status st = sorted_family(p, n, &order, err);
+    double smallest = 1;
+    for (size_t i = n; st == GRQ_OK && i-- > 0;) {
+        const double scaled = (double)(n - i) * p[order[i]];
+        if (scaled < smallest) smallest = scaled;
+        adjusted[order[i]] = smallest;
+    }
+    free(order);
+    return st;
+}

@@ -18,6 +18,9 @@ double grq_quantile_sorted(const double *sorted, size_t n, double p);
 /* 95 % percentile interval of bootstrap replicates, which are sorted in place. NaN for n = 0. */
 void grq_percentile_interval(double *replicates, size_t n, double *low, double *high);
 
+/* 95 % BCa interval of sorted replicates of `estimate`; without any spread the percentile interval. NaN for n = 0. */
+void grq_bca_interval(const double *sorted, size_t n, double estimate, double acceleration, double *low, double *high);
+
 /* An array, or NULL and a message that says for what there was no memory. */
 void *grq_stats_array(size_t n, size_t item_bytes, const char *what, grq_error *err);
 

@@ -76,6 +76,15 @@ static void assert_p(const char *name, const char *what, double got, double want
     if (!(fabs(got - want) <= 1e-9 * want + 1e-300)) fail_msg("%s %s: %.17g, golden %.17g", name, what, got, want);
 }
 
+static void assert_interval(const char *name, grq_json_node *t, const char *key, const char *middle, grq_interval got)
+{
+    grq_json_node *want = NULL;
+    MUST(grq_json_object(t, key, &want, err));
+    if (fabs(got.value - number(want, middle)) > 1e-12 || fabs(got.low - number(want, "lo")) > 1e-12 ||
+        fabs(got.high - number(want, "hi")) > 1e-12)
+        fail_msg("%s %s: %.17g [%.17g, %.17g]", name, key, got.value, got.low, got.high);
+}
+
 /* Items in the file's order: both, only a, only b, neither. */
 static void lay_out(const uint64_t table[4], bool *a, bool *b)
 {
@@ -108,8 +117,66 @@ static void mcnemar_tables(void **state)
         if (!(fabs(p.difference - number(t, "delta")) <= 1e-12)) fail_msg("%s: difference %.17g", name, p.difference);
         assert_p(name, "exact", p.p_exact, number(t, "exact_two_sided"));
         assert_p(name, "mid-p", p.p_mid, number(t, "mid_p_two_sided"));
+        assert_p(name, "exact, one side", grq_mcnemar_exact_a_better(cells[1], cells[2]),
+                 number(t, "exact_one_sided_a_better"));
+        assert_p(name, "mid-p, one side", grq_mcnemar_mid_p_a_better(cells[1], cells[2]),
+                 number(t, "mid_p_one_sided_a_better"));
+        assert_p(name, "chi-square", grq_mcnemar_chi_square(cells[1], cells[2], false),
+                 number(t, "p_chi2_uncorrected"));
+        assert_p(name, "Edwards", grq_mcnemar_chi_square(cells[1], cells[2], true), number(t, "p_chi2_edwards"));
+        assert_interval(name, t, "wald_ci95", "delta", grq_wald_difference(cells[1], cells[2], n));
+        assert_interval(name, t, "bonett_price_ci95", "delta_adj", grq_bonett_price(cells[1], cells[2], n));
+        /* An interval belongs to its test: it has 0 in it if, and only if, the test does not reject. */
+        if (cells[1] + cells[2] == 0) assert_true(isnan(p.mid_low) && isnan(p.detectable));
+        else assert_int_equal(p.mid_low > 0 || p.mid_high < 0, p.p_mid < 0.05);
         free(a);
         free(b);
+    }
+}
+
+/* Of differences, by all sign vectors; for right and wrong answers that is McNemar's exact test. */
+static void sign_flips(void **state)
+{
+    (void)state;
+    grq_json_node *cases = NULL;
+    MUST(grq_json_array(grq_json_root(document), "sign_flip", &cases, err));
+    assert_int_equal(grq_json_count(cases), 4);
+    for (size_t i = 0; i < grq_json_count(cases); i++) {
+        grq_json_node *c = grq_json_at(cases, i);
+        size_t n = 0;
+        double *d = NULL, p = 0;
+        if (grq_json_find(c, "differences")) {
+            d = numbers(c, "differences", &n);
+        } else {
+            size_t n_cells;
+            double *const cells = numbers(c, "table", &n_cells);
+            d = calloc(64, sizeof *d);
+            while (n < (size_t)cells[1]) d[n++] = 1;
+            while (n < (size_t)(cells[1] + cells[2])) d[n++] = -1;
+            assert_p(text(c, "name"), "McNemar", grq_mcnemar_exact((uint64_t)cells[1], (uint64_t)cells[2]),
+                     number(c, "p"));
+            free(cells);
+        }
+        if (grq_json_find(c, "p")) {
+            MUST(grq_sign_flip(d, n, 0, 1, &p, err));
+            assert_p(text(c, "name"), "sign flips", p, number(c, "p"));
+        } else { /* the same differences, drawn by the file's generator: their count is the file's */
+            gsl_rng *const rng = gsl_rng_alloc(gsl_rng_mt19937);
+            uint64_t n_as_far = 0;
+            double observed = 0;
+            for (size_t k = 0; k < n; k++) observed += d[k];
+            gsl_rng_set(rng, whole(c, "seed"));
+            for (uint64_t r = 0; r < whole(c, "replicates"); r++) {
+                double sum = 0;
+                for (size_t k = 0; k < n; k++) sum += gsl_rng_uniform_int(rng, 2) ? -d[k] : d[k];
+                n_as_far += fabs(sum) >= fabs(observed) - 1e-12;
+            }
+            gsl_rng_free(rng);
+            assert_int_equal(n_as_far, whole(c, "count_ge"));
+            MUST(grq_sign_flip(d, n, 0, 1, &p, err)); /* ours takes all sign vectors */
+            assert_true(fabs(p - number(c, "p_plus1")) < 0.01);
+        }
+        free(d);
     }
 }
 
@@ -188,6 +255,7 @@ static void p_value_families(void **state)
     assert_int_equal(grq_json_count(families), 8);
     for (size_t i = 0; i < grq_json_count(families); i++) {
         check_family(grq_json_at(families, i), "holm", grq_holm);
+        check_family(grq_json_at(families, i), "simes-hochberg", grq_hochberg);
         check_family(grq_json_at(families, i), "fdr_bh", grq_benjamini_hochberg);
     }
 }
@@ -196,6 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mcnemar_tables),
+        cmocka_unit_test(sign_flips),
         cmocka_unit_test(bootstrap_intervals),
         cmocka_unit_test(p_value_families),
     };

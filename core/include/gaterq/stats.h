@@ -34,9 +34,14 @@ grq_interval grq_wilson(uint64_t k, uint64_t n);
 
 typedef struct {
     uint64_t n, both, only_a, only_b, neither;
-    double difference;     /* (only_a - only_b) / n */
-    double low, high;      /* 95 % percentile bootstrap over clusters (items when cluster is NULL) */
-    double p_exact, p_mid; /* two-sided McNemar: exact and mid-p */
+    double difference;        /* (only_a - only_b) / n */
+    double low, high;         /* 95 % percentile bootstrap over clusters (items when cluster is NULL) */
+    double bca_low, bca_high; /* the same replicates, bias-corrected and accelerated */
+    double mid_low, mid_high; /* differences that mid-p would not reject at 5 %, given the discordant items */
+    double p_exact, p_mid;    /* two-sided McNemar: exact and mid-p */
+    double p_sign_flip;       /* signs flipped at random n_resamples times; NaN without */
+    double detectable;        /* difference that so many items, discordant as often, show with 80 % power at 5 %; NaN
+                               * when none that they could have */
 } grq_paired;
 
 /* a, b: correct or not, item by item (n). `cluster` (n) may be NULL. Exact for any counts (2 million discordant pairs).
@@ -45,9 +50,29 @@ grq_status grq_paired_compare(const bool *a, const bool *b, const uint32_t *clus
                               uint64_t seed, grq_paired *out, grq_error *err);
 double grq_mcnemar_exact(uint64_t only_a, uint64_t only_b);
 double grq_mcnemar_mid_p(uint64_t only_a, uint64_t only_b);
+/* One-sided, "A is better": P(X >= only_a), and P(X > only_a) + P(X = only_a) / 2. */
+double grq_mcnemar_exact_a_better(uint64_t only_a, uint64_t only_b);
+double grq_mcnemar_mid_p_a_better(uint64_t only_a, uint64_t only_b);
+/* The mid-p interval of A's share among the discordant items, as a difference over n items; NaN without discordant. */
+void grq_mcnemar_mid_interval(uint64_t only_a, uint64_t only_b, uint64_t n, double *low, double *high);
+/* p of the chi-square form; `corrected`: Edwards', which imitates the exact test. */
+double grq_mcnemar_chi_square(uint64_t only_a, uint64_t only_b, bool corrected);
+/* Normal 95 % intervals of the difference: Wald's, and Bonett and Price's, which has one more item of each kind and is
+ * better where few are discordant. */
+grq_interval grq_wald_difference(uint64_t only_a, uint64_t only_b, uint64_t n);
+grq_interval grq_bonett_price(uint64_t only_a, uint64_t only_b, uint64_t n);
+/* The smallest difference that n items, discordant as often, show with 80 % power at two-sided 5 %; NaN when none that
+ * they allow. */
+double grq_mcnemar_detectable(uint64_t only_a, uint64_t only_b, uint64_t n);
+
+/* Two-sided p of paired differences of any kind (n) under random signs: all 2^n for n up to 20, else n_resamples drawn.
+ */
+grq_status grq_sign_flip(const double *differences, size_t n, uint32_t n_resamples, uint64_t seed, double *p,
+                         grq_error *err);
 
 /* Adjusted p-values of a family, in the order given. adjusted (n). */
 grq_status grq_holm(const double *p, size_t n, double *adjusted, grq_error *err);
+grq_status grq_hochberg(const double *p, size_t n, double *adjusted, grq_error *err);
 grq_status grq_benjamini_hochberg(const double *p, size_t n, double *adjusted, grq_error *err);
 
 #endif
