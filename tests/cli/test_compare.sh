@@ -16,7 +16,8 @@ lines a.jsonl 1:true 2:true '"3":true' 4:false '"tc_5":true'
 lines b.jsonl '"tc_5":true' '"2":false' 3:false 1:false 4:true # another order; 2 and "2" are one id
 
 json=$("$GATERQ" compare a.jsonl b.jsonl --json | compact)
-for part in '"n":5' '"only_a":3' '"only_b":1' '"difference":0.4' '"p_exact":0.625' '"p_mid":0.375'; do
+for part in '"n":5' '"only_a":3' '"only_b":1' '"difference":0.4' '"p_exact":0.625' '"p_mid":0.375' '"bca":[' '"mid_p_interval":[-0.' \
+    '"bonett_price":[' '"p_sign_flip":0.6' '"detectable":null'; do
     grep -qF -- "$part" <<<"$json" || fail "compare --json lacks $part: $json"
 done
 [ "$("$GATERQ" compare a.jsonl b.jsonl --json)" = "$("$GATERQ" compare a.jsonl b.jsonl --json --threads 1)" ] ||
@@ -28,6 +29,7 @@ printf 'a.jsonl\tb.jsonl\na.jsonl\ta.jsonl\nb.jsonl\ta.jsonl\n' >family.tsv
 json=$("$GATERQ" compare --family family.tsv --json | compact)
 [ "$(grep -o '"holm":1' <<<"$json" | wc -l)" = 3 ] || fail "Holm of 0.375, 1, 0.375 is 1 three times: $json"
 [ "$(grep -o '"bh":0.5625' <<<"$json" | wc -l)" = 2 ] || fail "BH of 0.375 among three is 0.5625: $json"
+[ "$(grep -o '"hochberg":0.75' <<<"$json" | wc -l)" = 2 ] || fail "Hochberg of 0.375, 1, 0.375 is 0.75, 1, 0.75: $json"
 printf 'a.jsonl\tb.jsonl\n' >family.tsv
 json=$("$GATERQ" compare --family family.tsv --json | compact)
 grep -q '"holm":0.375' <<<"$json" || fail "a family of one is corrected: $json"
