@@ -57,8 +57,8 @@ static void check_matrix(const float *got, const test_tensor *t, const test_tens
     for (uint64_t r = 0; r < n_rows; r++)
         for (uint64_t i = 0; i < n_columns; i++) {
             const float scale = scales ? test_number(scales, (first + r) / 32 * tiles + i / 32) : 1;
-            check_bits(t->name, r * n_columns + i, got[r * n_columns + i],
-                       test_number(t, (first + r) * n_columns + i) * scale + offset);
+            const float want = test_number(t, (first + r) * n_columns + i) * scale;
+            check_bits(t->name, r * n_columns + i, got[r * n_columns + i], offset ? want + offset : want);
         }
 }
 
@@ -285,7 +285,7 @@ static void codes_that_are_no_numbers(void **state)
         assert_refused(grq_table_fetch(o.table, 1, 1, (const int64_t[]){ 119 }, row, &err), GRQ_E_DATA, &err, text);
         close_all(&o);
         test_tensor_of(&c, "layers.1.engram.wkv.weight")->bytes[DEEPSEEK_OUT * DEEPSEEK_IN - 1] = code;
-        assert_spoilt(&c, "layers.1.engram.wkv.weight: row 71, column 159 is nan");
+        assert_spoilt(&c, "layers.1.engram.wkv.weight: row 71, column 159 is");
         test_checkpoint_free(&c);
     }
     test_checkpoint c;
@@ -394,7 +394,8 @@ static void hash_constants_that_make_no_sense(void **state)
         { "ngram_heads_vocab_sizes", 0, -23, "ngram_heads_vocab_sizes: element 0 is -23" },
         { "ngram_heads_vocab_sizes", 2, INT64_MAX, "head 2 has 9223372036854775807 rows" },
         { "ngram_heads_vocab_sizes", 1, 28, "head 2 has 31 rows from 52 on, not from 51" },
-        { "ngram_heads_vocab_sizes", 3, 46, "pieces must be (rows, 10) and add up to 144 rows; this one is (8, 10)" },
+        /* 129 rows are 144, 18 pieces of 8, of which two are missing */
+        { "ngram_heads_vocab_sizes", 3, 46, "shard_16.weight\" is missing" },
         { "ngram_heads_offsets", 0, 1, "head 0 has 23 rows from 1 on, not from 0" },
         { "ngram_heads_offsets", 3, 84, "head 3 has 37 rows from 84 on, not from 83" },
     };
@@ -403,9 +404,7 @@ static void hash_constants_that_make_no_sense(void **state)
         test_checkpoint_new(&c, "senseless");
         kind_qwen(&c, GRQ_BF16, 0);
         test_set(test_tensor_of(&c, cases[i].name), cases[i].element, &cases[i].value);
-        /* 144 rows are 18 pieces of 8, of which two are missing. */
-        if (strstr(cases[i].message, "144 rows")) assert_spoilt(&c, "shard_16.weight\" is missing");
-        else assert_spoilt(&c, cases[i].message);
+        assert_spoilt(&c, cases[i].message);
         test_checkpoint_free(&c);
     }
 }
@@ -718,7 +717,7 @@ static const struct {
     { QWEN, "\"ple_embed_dim\": 40", "\"ple_embed_dim\": 0", "ple_embed_dim: 0 values" },
     { QWEN, "\"ple_embed_dim\": 40", "\"ple_embed_dim\": 44", "pieces must be (rows, 11)" },
     { QWEN, "divisible_by\": 16", "divisible_by\": 0", "make_ngram_vocab_size_divisible_by" },
-    { QWEN, "divisible_by\": 16", "divisible_by\": 36", "add up to 144 rows|shard_16" },
+    { QWEN, "divisible_by\": 16", "divisible_by\": 36", "shard_16.weight\" is missing" },
     { QWEN, "\"eos_token_id\": 7", "\"eos_token_id\": [7, 8]", "eos_token_id" },
     { QWEN, "\"eos_token_id\": 7", "\"eos_token_id\": 50", "eos_token_id" },
     { QWEN, "\"ple_conv_kernel_size\": 4", "\"ple_conv_kernel_size\": 17", "ple_conv_kernel_size" },
@@ -742,11 +741,7 @@ static void configurations_are_read_strictly(void **state)
         make(&c, configs[i].kind);
         test_replace(&c, configs[i].from, configs[i].to);
         const grq_status st = try_open(test_save(&c), 0, &o);
-        char either[200];
-        snprintf(either, sizeof either, "%s", configs[i].message);
-        char *const bar = strchr(either, '|');
-        if (bar) *bar = '\0';
-        if (st != GRQ_E_DATA || !(strstr(err.message, either) || (bar && strstr(err.message, bar + 1))))
+        if (st != GRQ_E_DATA || !strstr(err.message, configs[i].message))
             fail_msg("%s for %s: status %d: %s (expected %s)", configs[i].to, configs[i].from, (int)st,
                      st == GRQ_OK ? "accepted" : err.message, configs[i].message);
         test_checkpoint_free(&c);
