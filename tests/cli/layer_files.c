@@ -3,8 +3,11 @@
  *     layer_files input X.h5 KIND FIRST N [FAULT]     tokens FIRST to FIRST + N - 1 of one random text, or spoilt
  *     layer_files compare A.h5 B.h5 LIMIT [FIRST]     /hidden and /gates of B against those of A from row FIRST on:
  *                                                     |a - b| at most LIMIT (1 + |a|); prints the largest such quotient
+ *     layer_files shift T.h5 BY                       adds BY to every number in a trace's /positions/position
  */
 #include "checkpoint_kinds.h"
+
+#include <hdf5.h>
 
 #include "base/h5.h"
 #include "gaterq/codec.h"
@@ -158,16 +161,37 @@ static int compare(int argc, char **argv)
     return most <= limit ? 0 : 1;
 }
 
+/* ---- shift ---- */
+
+static int shift_positions(int argc, char **argv)
+{
+    (void)argc;
+    const hid_t file = H5Fopen(argv[0], H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t dataset = H5Dopen(file, "/positions/position", H5P_DEFAULT), space = H5Dget_space(dataset);
+    const size_t n = (size_t)H5Sget_simple_extent_npoints(space);
+    uint32_t *const positions = malloc(n * sizeof *positions);
+    bool good = H5Dread(dataset, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, positions) >= 0;
+    for (size_t i = 0; i < n; i++) positions[i] += (uint32_t)strtoul(argv[1], NULL, 10);
+    good = good && H5Dwrite(dataset, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, positions) >= 0;
+    free(positions);
+    H5Sclose(space);
+    H5Dclose(dataset);
+    return H5Fclose(file) >= 0 && good ? 0 : 2;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int n_least;
         int (*run)(int argc, char **argv);
-    } commands[] = { { "checkpoint", 2, make_checkpoint }, { "input", 4, make_input }, { "compare", 3, compare } };
+    } commands[] = { { "checkpoint", 2, make_checkpoint },
+                     { "input", 4, make_input },
+                     { "compare", 3, compare },
+                     { "shift", 2, shift_positions } };
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
         if (argc > 1 && !strcmp(argv[1], commands[i].name) && argc - 2 >= commands[i].n_least)
             return commands[i].run(argc - 2, argv + 2);
-    fprintf(stderr, "usage: layer_files checkpoint|input|compare ...\n");
+    fprintf(stderr, "usage: layer_files checkpoint|input|compare|shift ...\n");
     return 2;
 }
