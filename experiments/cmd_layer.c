@@ -164,14 +164,16 @@ static grq_status open_output(layer_run *r, tool_context *tool, grq_error *err)
 /* ---- the work ---- */
 
 /* Such a number would spread to every later token that the convolution reaches. */
-static grq_status check_finite(const layer_run *r, uint64_t at, size_t n, const float *h, grq_error *err)
+static grq_status check_finite(const layer_run *r, const char *what, uint64_t at, size_t n, const float *h,
+                               grq_error *err)
 {
     const grq_geometry *g = grq_checkpoint_geometry(r->checkpoint);
     const size_t channels = (size_t)g->n_branches * g->width;
     for (size_t i = 0; i < n * channels; i++)
         if (!isfinite(h[i]))
-            return grq_fail(err, GRQ_E_DATA, "%s: /hidden: position %" PRIu64 ", branch %zu, value %zu is %g",
-                            r->options->input, at + i / channels, i % channels / g->width, i % g->width, (double)h[i]);
+            return grq_fail(err, GRQ_E_DATA, "%s: %s: position %" PRIu64 ", branch %zu, value %zu is %g",
+                            r->options->input, what, at + i / channels, i % channels / g->width, i % g->width,
+                            (double)h[i]);
     return GRQ_OK;
 }
 
@@ -183,7 +185,7 @@ static grq_status run_chunk(layer_run *r, const grq_forward_options *forward, ui
     const uint64_t shape[] = { r->n_tokens, g->n_branches, g->width };
     const grq_segment segment = { r->state, n };
     grq_status st = grq_h5_read_rows(r->in, "/hidden", GRQ_H5_F32, 3, shape, at, n, h, err);
-    if (st == GRQ_OK) st = check_finite(r, at, n, h, err);
+    if (st == GRQ_OK) st = check_finite(r, "/hidden", at, n, h, err);
     if (st == GRQ_OK) {
         st = grq_layer_forward(grq_layer_weights_view(r->weights), r->table, forward, 1, &segment, r->ids + at, h,
                                gates, err);
@@ -192,6 +194,7 @@ static grq_status run_chunk(layer_run *r, const grq_forward_options *forward, ui
             st = bad_input(st, r->options->input, err);
         }
     }
+    if (st == GRQ_OK) st = check_finite(r, "what the layer makes of /hidden", at, n, h, err);
     if (st == GRQ_OK) st = grq_h5_append(r->hidden_out, n, h, err);
     if (st == GRQ_OK) st = grq_h5_append(r->gates_out, n, gates, err);
     for (size_t i = 0; st == GRQ_OK && i < n * g->n_branches; i++) r->gate_sum += gates[i];

@@ -234,7 +234,8 @@ static grq_status open_table(grq_checkpoint *c, uint32_t l, grq_table **out, grq
         st = grq_fail(err, GRQ_E_DATA, "%s: tensor \"%s\" is missing", grq_shards_path(c->shards), name);
     if (st == GRQ_OK) st = count_pieces(c, l, first, file, &n_pieces, err);
     if (st != GRQ_OK) return st;
-    snprintf(label, sizeof label, "layer %u: %s and %u more", g->layer_ids[l], name, n_pieces - 1);
+    const char *const base = strrchr(file, '/') ? strrchr(file, '/') + 1 : file; /* labels name no folder */
+    snprintf(label, sizeof label, n_pieces > 1 ? "%.255s:%s and %u more" : "%.255s:%s", base, name, n_pieces - 1);
     grq_table_layout layout = {
         .n_rows = g->n_rows[l], .row_dim = g->row_dim, .rows_per_piece = first->shape[0], .e8m0 = c->e8m0, .name = label
     };

@@ -105,6 +105,7 @@ static int make_input(int argc, char **argv)
     if (!strcmp(fault, "negative")) ids[first + 9] = -2;
     if (!strcmp(fault, "dead")) ids[first + 9] = -1;
     if (!strcmp(fault, "nan")) h[first + 9][1][4] = NAN;
+    if (!strcmp(fault, "large")) h[first + 7][0][2] = 3.4e38f; /* infinite in BF16 */
     if (!strcmp(fault, "infinite")) h[first + n - 1][0][23] = -HUGE_VALF;
     grq_h5 *file;
     if (grq_h5_create(argv[0], &file, &err) != GRQ_OK) stop(argv[0]);
