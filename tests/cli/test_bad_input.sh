@@ -51,7 +51,9 @@ spoil() {
         missing) ;;
         half) head -c $(($(stat -c %s "$good") / 2)) "$good" >"$bad" ;;
         short) perl -0777 -pe 's/\s*.\s*\z//s' "$good" >"$bad" ;; # the last byte that says something
-        garbage) head -c 5000 /dev/urandom >"$bad" ;;
+        garbage) perl -e 'srand 3; print map { chr int rand 256 } 1 .. 5000' >"$bad" ;;
+        binary) { cat "$good"; printf '\000'; cat "$good"; } >"$bad" ;;
+        nowhere) printf 'no-such-file\tno-such-file\n' >"$bad" ;;
         zeros) head -c 5000 /dev/zero >"$bad" ;;
         huge-header) { printf '\377\377\377\377\377\377\377\177'; tail -c +9 "$good"; } >"$bad" ;;
         large-header) { printf '\000\000\000\000\020\000\000\000'; tail -c +9 "$good"; } >"$bad" ;;
@@ -71,7 +73,7 @@ declare -A faults=(
     [jsonl]="empty folder pipe missing half garbage zeros trailing twice secret"
     [map]="empty folder pipe missing short garbage trailing secret"
     [text]="folder pipe missing garbage zeros text secret"
-    [table]="empty folder pipe missing garbage zeros secret"
+    [table]="empty folder pipe missing garbage zeros binary nowhere secret"
 )
 
 # run_fault FAULT NAME OUT COMMAND...: pipes may be waited for a while, so these runs overlap.
