@@ -155,6 +155,7 @@ enum { MAX_FAMILY = 10000 };
 
 typedef struct {
     char *a, *b; /* into the family file's text */
+    size_t line;
     grq_paired result;
 } family_pair;
 
@@ -172,7 +173,7 @@ static grq_status read_family(const char *path, char *text, family_pair *pairs, 
             return grq_fail(err, GRQ_E_DATA, "%s: line %zu: two paths separated by one tab are wanted", path, line);
         if (*n == MAX_FAMILY) return grq_fail(err, GRQ_E_DATA, "%s: more than %d comparisons", path, MAX_FAMILY);
         *tab = '\0';
-        pairs[(*n)++] = (family_pair){ .a = at, .b = tab + 1 };
+        pairs[(*n)++] = (family_pair){ .a = at, .b = tab + 1, .line = line };
     }
     return *n ? GRQ_OK : grq_fail(err, GRQ_E_DATA, "%s: there is no comparison", path);
 }
@@ -213,10 +214,12 @@ static grq_status compare_family(tool_context *tool, const char *path, uint32_t 
     grq_status st = grq_file_read(path, 1 << 26, &text, &n_bytes, err);
     if (st != GRQ_OK) return st;
     family_pair *pairs = calloc(MAX_FAMILY, sizeof *pairs);
-    if (!pairs) st = grq_fail(err, GRQ_E_NOMEM, "no memory for a family of comparisons");
+    if (memchr(text, '\0', n_bytes)) st = grq_fail(err, GRQ_E_DATA, "%s: not a text file: it holds a NUL byte", path);
+    else if (!pairs) st = grq_fail(err, GRQ_E_NOMEM, "no memory for a family of comparisons");
     if (st == GRQ_OK) st = read_family(path, text, pairs, &n, err);
     for (size_t i = 0; st == GRQ_OK && i < n; i++) {
         st = compare_files(pairs[i].a, pairs[i].b, n_resamples, tool->seed, &pairs[i].result, err);
+        if (st != GRQ_OK) grq_fail_prefix(err, st, "%s: line %zu", path, pairs[i].line);
         if (st == GRQ_OK) st = grq_progress_step(&tool->progress, "compare", i + 1, n, "pairs", NULL, err);
     }
     if (st == GRQ_OK) st = put_family(tool, pairs, n, err);

@@ -35,6 +35,7 @@ static grq_status read_texts(const explain_options *o, const grq_vocab *vocab, t
         int32_t *ids = NULL;
         size_t n = 0;
         st = grq_vocab_encode(vocab, o->texts[i], strlen(o->texts[i]), &ids, &n, err);
+        if (st == GRQ_E_DATA) st = grq_fail(err, GRQ_E_USAGE, "text %zu: %s", i + 1, err->message); /* an argument */
         if (st == GRQ_OK && n == 0) st = grq_fail(err, GRQ_E_USAGE, "text %zu is empty", i + 1);
         int32_t *const more = st == GRQ_OK ? realloc(t->tokens, (t->offsets[i] + n) * sizeof *more) : NULL;
         if (more) {
@@ -102,10 +103,10 @@ static grq_status explain_model(tool_context *tool, const explain_options *o, co
     grq_counts counts = { 0 };
     grq_trace trace = { 0 };
     grq_status st = input_model_path(o->model ? o->model : o->memory, &path, err);
-    if (st == GRQ_OK) st = beside(o->codes, path, "codes", "codes", &codes_path, err);
-    if (st == GRQ_OK) st = beside(o->counts, path, "counts.safetensors", "counts", &counts_path, err);
     if (st == GRQ_OK) st = grq_blas_init(err);
     if (st == GRQ_OK) st = grq_model_open(path, &model, err);
+    if (st == GRQ_OK) st = beside(o->codes, path, "codes", "codes", &codes_path, err);
+    if (st == GRQ_OK) st = beside(o->counts, path, "counts.safetensors", "counts", &counts_path, err);
     if (st == GRQ_OK && !grq_model_vocab(model))
         st = grq_fail(err, GRQ_E_DATA, "%s: a model without vocabulary reads no text", path);
     if (st == GRQ_OK) st = input_codes(codes_path, model, false, codes, err);

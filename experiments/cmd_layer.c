@@ -1,5 +1,6 @@
 /* gaterq layer: run one memory layer of a checkpoint over hidden states. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,13 @@ static grq_status open_memory(layer_run *r, grq_error *err)
     return st == GRQ_OK ? grq_layer_state_new(g, 0, &r->state, err) : st;
 }
 
+/* An id that the library refuses as a bad argument is bad data when it comes from a file. */
+static grq_status bad_input(grq_status status, const char *input, grq_error *err)
+{
+    if (status == GRQ_E_USAGE) status = grq_fail(err, GRQ_E_DATA, "%s", err->message);
+    return grq_fail_prefix(err, status, "%s", input);
+}
+
 static grq_status map_ids(layer_run *r, grq_error *err)
 {
     const layer_options *o = r->options;
@@ -84,9 +92,12 @@ static grq_status map_ids(layer_run *r, grq_error *err)
     if (g->raw_ids) return grq_fail(err, GRQ_E_USAGE, "--token-map: family %s hashes raw ids", g->family);
     grq_status st = grq_tokenmap_open(o->token_map, 0, g->n_ids, NULL, &map, err);
     const int32_t dead = o->image_id == NO_IMAGE ? -1 : (int32_t)o->image_id;
-    if (st == GRQ_OK) st = grq_tokenmap_apply(map, dead, r->ids, r->n_tokens, r->ids, err);
+    if (st == GRQ_OK) {
+        st = grq_tokenmap_apply(map, dead, r->ids, r->n_tokens, r->ids, err);
+        if (st != GRQ_OK) st = bad_input(st, o->input, err);
+    }
     grq_tokenmap_close(map);
-    return st == GRQ_OK ? st : grq_fail_prefix(err, st, "%s", o->input);
+    return st;
 }
 
 static grq_status open_input(layer_run *r, grq_error *err)
@@ -152,6 +163,20 @@ static grq_status open_output(layer_run *r, tool_context *tool, grq_error *err)
 
 /* ---- the work ---- */
 
+/* Such a number would spread to every later token that the convolution reaches. */
+static grq_status check_finite(const layer_run *r, const char *what, uint64_t at, size_t n, const float *h,
+                               grq_error *err)
+{
+    const grq_geometry *g = grq_checkpoint_geometry(r->checkpoint);
+    const size_t channels = (size_t)g->n_branches * g->width;
+    for (size_t i = 0; i < n * channels; i++)
+        if (!isfinite(h[i]))
+            return grq_fail(err, GRQ_E_DATA, "%s: %s: position %" PRIu64 ", branch %zu, value %zu is %g",
+                            r->options->input, what, at + i / channels, i % channels / g->width, i % g->width,
+                            (double)h[i]);
+    return GRQ_OK;
+}
+
 /* Tokens [at, at + n) belong to one sequence. */
 static grq_status run_chunk(layer_run *r, const grq_forward_options *forward, uint64_t at, size_t n, float *h,
                             float *gates, grq_error *err)
@@ -160,11 +185,16 @@ static grq_status run_chunk(layer_run *r, const grq_forward_options *forward, ui
     const uint64_t shape[] = { r->n_tokens, g->n_branches, g->width };
     const grq_segment segment = { r->state, n };
     grq_status st = grq_h5_read_rows(r->in, "/hidden", GRQ_H5_F32, 3, shape, at, n, h, err);
+    if (st == GRQ_OK) st = check_finite(r, "/hidden", at, n, h, err);
     if (st == GRQ_OK) {
         st = grq_layer_forward(grq_layer_weights_view(r->weights), r->table, forward, 1, &segment, r->ids + at, h,
                                gates, err);
-        if (st != GRQ_OK) grq_fail_prefix(err, st, "%s: tokens from %" PRIu64 " on", r->options->input, at);
+        if (st != GRQ_OK) {
+            grq_fail_prefix(err, st, "tokens from %" PRIu64 " on", at);
+            st = bad_input(st, r->options->input, err);
+        }
     }
+    if (st == GRQ_OK) st = check_finite(r, "what the layer makes of /hidden", at, n, h, err);
     if (st == GRQ_OK) st = grq_h5_append(r->hidden_out, n, h, err);
     if (st == GRQ_OK) st = grq_h5_append(r->gates_out, n, gates, err);
     for (size_t i = 0; st == GRQ_OK && i < n * g->n_branches; i++) r->gate_sum += gates[i];
@@ -207,6 +237,19 @@ static void print_result(const layer_run *r, tool_context *tool)
                r->n_tokens, o->layer, g->family, o->numerics, r->codes ? "codes" : "full table", mean_gate);
 }
 
+static grq_status check_output(const layer_options *o, grq_error *err)
+{
+    const struct {
+        const char *path, *what;
+    } inputs[] = {
+        { o->input, "input" }, { o->codes, "coded table" }, { o->token_map, "token map" }, { o->memory, "memory" }
+    };
+    for (size_t i = 0; i < TOOL_COUNT(inputs); i++)
+        if (inputs[i].path && input_same_file(inputs[i].path, o->output))
+            return grq_fail(err, GRQ_E_USAGE, "--output: %s is the %s", o->output, inputs[i].what);
+    return GRQ_OK;
+}
+
 static grq_status layer(tool_context *tool, const layer_options *o, grq_error *err)
 {
     layer_run r = { .options = o };
@@ -215,8 +258,7 @@ static grq_status layer(tool_context *tool, const layer_options *o, grq_error *e
     if (st == GRQ_OK && o->depth && !o->codes) st = grq_fail(err, GRQ_E_USAGE, "--depth needs --codes");
     if (st == GRQ_OK && o->image_id != NO_IMAGE && !o->token_map)
         st = grq_fail(err, GRQ_E_USAGE, "--image-id is a raw id: it needs --token-map");
-    if (st == GRQ_OK && input_same_file(o->input, o->output))
-        st = grq_fail(err, GRQ_E_USAGE, "--output: %s is the input", o->output);
+    if (st == GRQ_OK) st = check_output(o, err);
     if (st == GRQ_OK && fp32) st = grq_blas_init(err);
     if (st == GRQ_OK) st = open_memory(&r, err);
     if (st == GRQ_OK) st = open_input(&r, err);

@@ -118,13 +118,23 @@ static void put_token(const explain_view *v, size_t position, char *text, size_t
     }
 }
 
-/* The n-gram that ends at `position`, oldest first; "." stands for padding before the start. */
+/* Whether the trace holds the token `back` places before `position` in its sequence: a captured one may begin anywhere,
+ * and what a file says of positions need not be so. */
+static bool is_traced(const grq_trace *trace, size_t position, uint32_t back)
+{
+    return back <= position && trace->sequence[position - back] == trace->sequence[position] &&
+           trace->position[position - back] == trace->position[position] - back;
+}
+
+/* The n-gram that ends at `position`, oldest first; "." stands for padding before the start, "?" for a token that is
+ * not in the trace. */
 static void put_ngram(const explain_view *v, size_t position, uint32_t order, char text[NGRAM_BYTES])
 {
     text[0] = '\0';
     const bool words = !v->vocab || !strcmp(grq_vocab_kind(v->vocab), "words");
     for (uint32_t back = order; back-- > 0;) {
         if (back > v->trace->position[position]) strncat(text, ".", NGRAM_BYTES - strlen(text) - 1);
+        else if (!is_traced(v->trace, position, back)) strncat(text, "?", NGRAM_BYTES - strlen(text) - 1);
         else put_token(v, position - back, text, NGRAM_BYTES);
         if (words && back > 0) strncat(text, " ", NGRAM_BYTES - strlen(text) - 1);
     }

@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 struct grq_outfile {
@@ -19,8 +21,9 @@ struct grq_outfile {
 
 enum {
     MOST_FROM_A_DEVICE = 1 << 28,
-    FIRST_READ_BYTES = 64 * 1024
-}; /* for pipes and files of the kernel, whose size says nothing */
+    FIRST_READ_BYTES = 64 * 1024, /* for pipes and files of the kernel, whose size says nothing */
+    WRITER_TRIES = 200,           /* 10 ms apart: how long a pipe may wait for its first writer */
+};
 
 /* ---- in ------------------------------------------------------------------------------------------------------ */
 
@@ -29,8 +32,25 @@ static grq_status too_large(const char *path, size_t max_bytes, grq_error *err)
     return grq_fail(err, GRQ_E_DATA, "%s: larger than the %zu bytes that are allowed here", path, max_bytes);
 }
 
+/* read() of a descriptor opened with O_NONBLOCK, which waits all the same once there is something to wait for. A pipe
+ * that nobody has open for writing gives 0 bytes at once, so a first writer gets a little time to come. */
+static ssize_t read_some(int fd, bool is_pipe, void *to, size_t n)
+{
+    for (int tries = 0;;) {
+        const ssize_t got = read(fd, to, n);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == EAGAIN) {
+            poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, -1);
+            is_pipe = false; /* somebody writes: an end is the end */
+            continue;
+        }
+        if (got != 0 || !is_pipe || tries++ == WRITER_TRIES) return got;
+        nanosleep(&(struct timespec){ .tv_nsec = 10 * 1000 * 1000 }, NULL);
+    }
+}
+
 /* Reads to the end, since a size asked for beforehand may be 0 (pipes, /proc) or grow meanwhile. */
-static grq_status read_to_end(int fd, const char *path, size_t max_bytes, size_t expected, char **bytes,
+static grq_status read_to_end(int fd, const char *path, bool is_pipe, size_t max_bytes, size_t expected, char **bytes,
                               size_t *n_bytes, grq_error *err)
 {
     size_t room = expected + 1, n = 0; /* the extra byte lets a read see the end without growing, and becomes the NUL */
@@ -46,8 +66,7 @@ static grq_status read_to_end(int fd, const char *path, size_t max_bytes, size_t
             text = more;
             room *= 2;
         }
-        const ssize_t got = read(fd, text + n, room - n);
-        if (got < 0 && errno == EINTR) continue;
+        const ssize_t got = read_some(fd, is_pipe && n == 0, text + n, room - n);
         if (got < 0) st = grq_fail(err, GRQ_E_IO, "%s: %s", path, strerror(errno));
         if (got <= 0) break;
         n += (size_t)got;
@@ -67,7 +86,7 @@ grq_status grq_file_read(const char *path, size_t max_bytes, char **bytes, size_
 {
     *bytes = NULL;
     *n_bytes = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not wait for ever */
     if (fd < 0) return grq_fail(err, GRQ_E_IO, "%s: %s", path, strerror(errno));
     struct stat info;
     grq_status st = fstat(fd, &info) == 0 ? GRQ_OK : grq_fail(err, GRQ_E_IO, "%s: %s", path, strerror(errno));
@@ -79,8 +98,14 @@ grq_status grq_file_read(const char *path, size_t max_bytes, char **bytes, size_
     }
     /* A device may never end (/dev/full): nothing but a regular file is read without a limit. */
     const size_t limit = !max_bytes && !S_ISREG(info.st_mode) ? MOST_FROM_A_DEVICE : max_bytes;
-    if (st == GRQ_OK) st = read_to_end(fd, path, limit, expected, bytes, n_bytes, err);
+    const bool is_pipe = st == GRQ_OK && S_ISFIFO(info.st_mode);
+    if (st == GRQ_OK) st = read_to_end(fd, path, is_pipe, limit, expected, bytes, n_bytes, err);
     close(fd);
+    if (st == GRQ_OK && is_pipe && *n_bytes == 0) {
+        free(*bytes);
+        *bytes = NULL;
+        st = grq_fail(err, GRQ_E_IO, "%s: a pipe that nothing was written to", path);
+    }
     return st;
 }
 

@@ -1,11 +1,13 @@
 /* Files, groups and attributes. */
 #include "base/h5.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/h5_internal.h"
@@ -90,7 +92,10 @@ grq_status grq_h5_open(const char *path, grq_h5 **out, grq_error *err)
     grq_h5 *file;
     grq_status st = new_file(path, &file, err);
     if (st != GRQ_OK) return st;
-    if (!grq_file_exists(path)) st = grq_fail(err, GRQ_E_IO, "%s: no such file", path);
+    struct stat info; /* HDF5 would wait for ever at a pipe, and says little about what is wrong */
+    if (stat(path, &info) != 0 || access(path, R_OK) != 0)
+        st = grq_fail(err, GRQ_E_IO, "%s: %s", path, errno == ENOENT ? "no such file" : strerror(errno));
+    else if (!S_ISREG(info.st_mode)) st = grq_fail(err, GRQ_E_IO, "%s: is not a regular file", path);
     if (st == GRQ_OK) {
         const hid_t access = access_list();
         if (access >= 0) file->id = H5Fopen(path, H5F_ACC_RDONLY, access);

@@ -246,7 +246,7 @@ static grq_status read_header(grq_safetensors *file, grq_error *err)
 
 static grq_status map_file(grq_safetensors *file, grq_error *err)
 {
-    const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not wait for ever */
     if (fd < 0) return grq_fail(err, GRQ_E_IO, "%s: %s", file->path, strerror(errno));
     struct stat info;
     grq_status st = fstat(fd, &info) == 0 ? GRQ_OK : grq_fail(err, GRQ_E_IO, "%s: %s", file->path, strerror(errno));

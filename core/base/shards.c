@@ -83,15 +83,6 @@ static grq_status add_shard(grq_shards *s, char *path, grq_error *err)
     return GRQ_OK;
 }
 
-/* A pipe in place of a file would let open() wait for ever. */
-static grq_status open_shard(shard *sh, grq_error *err)
-{
-    struct stat info;
-    if (stat(sh->path, &info) == 0 && !S_ISREG(info.st_mode))
-        return grq_fail(err, GRQ_E_IO, "%s: is not a regular file", sh->path);
-    return grq_safetensors_open(sh->path, &sh->file, err);
-}
-
 /* ---- with an index ---- */
 
 /* A plain name within the folder: an index from elsewhere must not make us read other files. */
@@ -165,7 +156,7 @@ static grq_status list_tensors(grq_shards *s, grq_error *err)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n_shards; i++) {
-        const grq_status st = open_shard(&s->shards[i], err);
+        const grq_status st = grq_safetensors_open(s->shards[i].path, &s->shards[i].file, err);
         if (st != GRQ_OK) return st;
         n += grq_safetensors_count(s->shards[i].file);
     }
@@ -271,7 +262,7 @@ grq_status grq_shards_find(grq_shards *s, const char *name, const grq_tensor **t
     if (!e) return GRQ_OK;
     shard *const sh = &s->shards[e->shard];
     if (!sh->file) {
-        const grq_status st = open_shard(sh, err);
+        const grq_status st = grq_safetensors_open(sh->path, &sh->file, err);
         if (st != GRQ_OK) return grq_fail_prefix(err, st, "tensor %s of %s", name, s->path);
     }
     *tensor = grq_safetensors_find(sh->file, name);

@@ -199,7 +199,7 @@ grq_status grq_journal_peek(const char *path, const uint8_t job[GRQ_SHA256_BYTES
                             grq_error *err)
 {
     *busy = false;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return errno == ENOENT ? GRQ_OK : grq_fail(err, GRQ_E_IO, "%s: %s", path, strerror(errno));
     struct flock lock = WHOLE_FILE;
     *busy = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;

@@ -31,11 +31,11 @@ static grq_status read_layers(grq_json_node *config, grq_geometry *g, grq_error 
     return st;
 }
 
-static grq_status optional_u64(grq_json_node *config, const char *key, uint64_t fallback, uint64_t max, uint64_t *out,
-                               grq_error *err)
+static grq_status optional_u64(grq_json_node *config, const char *key, uint64_t fallback, uint64_t min, uint64_t max,
+                               uint64_t *out, grq_error *err)
 {
     *out = fallback;
-    return grq_json_find(config, key) ? grq_json_u64(config, key, 0, max, out, err) : GRQ_OK;
+    return grq_json_find(config, key) ? grq_json_u64(config, key, min, max, out, err) : GRQ_OK;
 }
 
 static grq_status read_settings(grq_json_node *config, grq_geometry *g, grq_error *err)
@@ -46,10 +46,10 @@ static grq_status read_settings(grq_json_node *config, grq_geometry *g, grq_erro
     if (st == GRQ_OK) st = checkpoint_u32(config, "heads_per_ngram", 1, GRQ_MAX_COLUMNS, &g->n_heads, err);
     if (st == GRQ_OK) st = checkpoint_u32(config, "hidden_size", 1, 65536, &g->width, err);
     if (st == GRQ_OK) st = checkpoint_u32(config, "hc_count", 1, 64, &g->n_branches, err);
-    if (st == GRQ_OK) st = optional_u64(config, "ple_embed_dim", g->width, 1 << 20, &row_values, err);
+    if (st == GRQ_OK) st = optional_u64(config, "ple_embed_dim", g->width, 0, 1 << 20, &row_values, err);
     if (st == GRQ_OK) st = checkpoint_u64(config, "ngram_vocab_size_base", 2, (uint64_t)1 << 40, &g->prime_start, err);
-    if (st == GRQ_OK) st = optional_u64(config, "make_ngram_vocab_size_divisible_by", 128, 1 << 20, &multiple, err);
-    if (st == GRQ_OK) st = optional_u64(config, "seed", 1234, UINT32_MAX, &g->hash_seed, err);
+    if (st == GRQ_OK) st = optional_u64(config, "make_ngram_vocab_size_divisible_by", 128, 1, 1 << 20, &multiple, err);
+    if (st == GRQ_OK) st = optional_u64(config, "seed", 1234, 0, UINT32_MAX, &g->hash_seed, err);
     if (st == GRQ_OK) st = checkpoint_u64(config, "vocab_size", 1, INT32_MAX, &g->n_ids, err);
     if (st == GRQ_OK) st = checkpoint_u64(config, "eos_token_id", 0, g->n_ids - 1, &eos, err);
     if (st == GRQ_OK) st = checkpoint_u32(config, "ple_conv_kernel_size", 1, GRQ_MAX_TAPS, &g->conv_kernel, err);
@@ -234,7 +234,8 @@ static grq_status open_table(grq_checkpoint *c, uint32_t l, grq_table **out, grq
         st = grq_fail(err, GRQ_E_DATA, "%s: tensor \"%s\" is missing", grq_shards_path(c->shards), name);
     if (st == GRQ_OK) st = count_pieces(c, l, first, file, &n_pieces, err);
     if (st != GRQ_OK) return st;
-    snprintf(label, sizeof label, "layer %u: %s and %u more", g->layer_ids[l], name, n_pieces - 1);
+    const char *const base = strrchr(file, '/') ? strrchr(file, '/') + 1 : file; /* labels name no folder */
+    snprintf(label, sizeof label, n_pieces > 1 ? "%.255s:%s and %u more" : "%.255s:%s", base, name, n_pieces - 1);
     grq_table_layout layout = {
         .n_rows = g->n_rows[l], .row_dim = g->row_dim, .rows_per_piece = first->shape[0], .e8m0 = c->e8m0, .name = label
     };

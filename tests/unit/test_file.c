@@ -219,12 +219,51 @@ static void paths_are_joined_with_one_slash(void **state)
     }
 }
 
+/* Opening or reading it in the ordinary way would wait for ever. */
+static void a_pipe_that_nobody_writes_to_is_refused(void **state)
+{
+    (void)state;
+    char *bytes;
+    size_t n;
+    const char *const path = test_path("silent");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(60);
+    assert_refused(grq_file_read(path, 0, &bytes, &n, &err), GRQ_E_IO, &err, "silent: a pipe that nothing was written");
+    alarm(0);
+    assert_null(bytes);
+}
+
+/* A writer that is there may take its time. */
+static void a_slow_writer_is_waited_for(void **state)
+{
+    (void)state;
+    int ends[2];
+    char path[64], *bytes;
+    size_t n;
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        sleep(3);
+        _exit(write(ends[1], "late", 4) == 4 ? 0 : 1);
+    }
+    close(ends[1]);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    assert_ok(grq_file_read(path, 0, &bytes, &n, &err), &err);
+    assert_int_equal(n, 4);
+    assert_memory_equal(bytes, "late", 4);
+    free(bytes);
+    close(ends[0]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reading_gives_every_byte_and_a_nul),
         cmocka_unit_test(reading_refuses_by_name),
         cmocka_unit_test(reading_follows_a_pipe_to_its_end),
+        cmocka_unit_test(a_pipe_that_nobody_writes_to_is_refused),
+        cmocka_unit_test(a_slow_writer_is_waited_for),
         cmocka_unit_test(a_file_appears_at_commit_only),
         cmocka_unit_test(two_writers_of_one_file_do_not_mix),
         cmocka_unit_test(writing_refuses_what_a_rename_would_destroy),
