@@ -5,7 +5,7 @@
 #   make reproduce WORLD=popqa      the same on real PopQA facts, where the data lies
 #   make test        every test;    make test PRESET=asan  under the sanitizers
 #   make fuzz        every reader of files under libFuzzer, FUZZ_SECONDS (60) each; needs clang
-#   make bench       throughput beside its bound
+#   make bench       training, look-ups, layers and codes, each beside its bound of the same run (4 minutes)
 #   make lint        warnings as errors, clang-format, cppcheck
 #   make doctor      what is installed here
 PRESET ?= release
@@ -52,7 +52,7 @@ fuzz:
 	@tests/fuzz/run $(FUZZ_SECONDS)
 
 bench: tool
-	$(GATERQ) bench train
+	for name in train lookup layer encode decode score; do echo; echo "== $$name"; $(GATERQ) bench $$name || exit $$?; done
 
 lint: packages
 	scripts/lint

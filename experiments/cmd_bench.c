@@ -221,6 +221,8 @@ grq_status cmd_bench(tool_context *tool, int argc, char **argv, grq_error *err)
             "its matrix products alone would allow on this machine.\n"
             "lookup: rows per second from tables of --gib, beside random reads of the same memory.\n"
             "layer: tokens per second of a memory layer of DeepSeek-V4.1, beside its matrix products alone.\n"
+            "encode: time to code a row by each encoder, and hours for the released tables on 64 cores.\n"
+            "decode: time to decode a row at each depth from the cache, beside copying a row.\n"
             "score: milliseconds to score PopQA's 14,267 items by each matching rule, beside a plain search.\n"
             "Example: gaterq bench train --seconds 10",
         .options = options,
