@@ -77,28 +77,42 @@ static void put_depths(tool_context *tool, const char *key, const double *values
     grq_json_end_array(tool->result);
 }
 
-static void print_table(const grq_codes *codes, const grq_distortion *d, const double *shannon, bool weighted)
+/* Shannon's least distortion of Gaussian rows at 1, 2, 3 stages' bits: of code bits only, and of side bits too, which
+ * short rows have many of. */
+typedef struct {
+    double code_bits[GRQ_MAX_STAGES], all_bits[GRQ_MAX_STAGES];
+} shannon_bounds;
+
+static shannon_bounds bounds_of(const grq_codes *codes)
+{
+    shannon_bounds b;
+    for (uint32_t k = 0; k < GRQ_MAX_STAGES; k++) {
+        b.code_bits[k] = exp2(-2.0 * (k + 1));
+        b.all_bits[k] = exp2(-2.0 * (k + 1) * grq_code_bits_per_value(grq_codes_row_dim(codes)));
+    }
+    return b;
+}
+
+static void print_table(const grq_codes *codes, const grq_distortion *d, const shannon_bounds *shannon, bool weighted)
 {
     printf("%s, %" PRIu64 " rows of %u values (%" PRIu64 " zero rows left out), %.4f bits per value and stage\n",
            grq_codes_encoder(codes)->name, d->n_rows, grq_codes_row_dim(codes), d->n_zero_rows,
            grq_code_bits_per_value(grq_codes_row_dim(codes)));
-    printf("depth  relative MSE  plain signs  Shannon bound%s\n", weighted ? "  gate-weighted" : "");
+    printf("depth  relative MSE  plain signs  Shannon: code bits  all bits%s\n", weighted ? "  gate-weighted" : "");
     for (uint32_t k = 0; k < grq_codes_n_stages(codes); k++) {
-        printf("%5u  %12.4f  %11.4f  %13.4f", k + 1, d->relative_mse[k], d->sign_mse[k], shannon[k]);
+        printf("%5u  %12.4f  %11.4f  %18.4f  %8.4f", k + 1, d->relative_mse[k], d->sign_mse[k], shannon->code_bits[k],
+               shannon->all_bits[k]);
         if (weighted) printf("  %13.4f", d->weighted_mse[k]);
         printf("\n");
     }
-    printf(
-        "plain signs: signs times the mean magnitude of what is left over; Shannon bound: 2^-2d, Gaussian rows, code "
-        "bits only\n");
+    printf("plain signs: times the mean magnitude of what is left over; Shannon: 2^(-2 bits), Gaussian rows\n");
     if (weighted) printf("gate-weighted: sum of G tau |e - e'|^2 over sum of G tau |e|^2, over the trace's look-ups\n");
 }
 
 static void put_distortion(tool_context *tool, const grq_codes *codes, const grq_distortion *d, bool weighted)
 {
     const uint32_t n = grq_codes_n_stages(codes);
-    double shannon[GRQ_MAX_STAGES];
-    for (uint32_t k = 0; k < n; k++) shannon[k] = exp2(-2.0 * (k + 1));
+    const shannon_bounds shannon = bounds_of(codes);
     grq_json_put_string(tool->result, "encoder", grq_codes_encoder(codes)->name);
     grq_json_put_u64(tool->result, "rows", d->n_rows);
     grq_json_put_u64(tool->result, "zero_rows", d->n_zero_rows);
@@ -106,9 +120,10 @@ static void put_distortion(tool_context *tool, const grq_codes *codes, const grq
     grq_json_put_f64(tool->result, "bits_per_value", grq_code_bits_per_value(grq_codes_row_dim(codes)));
     put_depths(tool, "relative_mse", d->relative_mse, n);
     put_depths(tool, "sign_mse", d->sign_mse, n);
-    put_depths(tool, "shannon_bound", shannon, n); /* of Gaussian rows at 1, 2, 3 code bits per value */
+    put_depths(tool, "shannon_bound", shannon.code_bits, n);
+    put_depths(tool, "shannon_bound_all_bits", shannon.all_bits, n);
     if (weighted) put_depths(tool, "gate_weighted_mse", d->weighted_mse, n);
-    if (!tool->json) print_table(codes, d, shannon, weighted);
+    if (!tool->json) print_table(codes, d, &shannon, weighted);
 }
 
 /* ---- what is asked for ---- */

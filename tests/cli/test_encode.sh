@@ -99,7 +99,7 @@ perl -pi -e 's/"layer":"0"/"layer":"7"/' "$scratch/layer"
 expect 1 'header: its digest' "$GATERQ" verify "$scratch/layer" "${table[@]}"
 
 # Samples.
-expect 0 'plain signs  Shannon bound' "$GATERQ" distort "$whole" "${table[@]}" --sample 300
+expect 0 'plain signs  Shannon: code bits  all bits' "$GATERQ" distort "$whole" "${table[@]}" --sample 300
 expect 0 'was coded from another table' "$GATERQ" distort "$whole" --table "$scratch/u.safetensors:e.weight" --sample 10
 expect 3 'trace' "$GATERQ" distort "$whole" "${table[@]}" --trace "$scratch/no-trace.h5"
 expect 2 'not both' "$GATERQ" distort "$whole" "${table[@]}" --trace x --sample 5
