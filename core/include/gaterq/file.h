@@ -10,7 +10,8 @@
 #include "gaterq/status.h"
 
 /* Reads a whole file. On GRQ_OK the caller frees *bytes, which is followed by a NUL not counted in *n_bytes.
- * Files above `max_bytes` are refused by name (0: no limit). */
+ * Files above `max_bytes` are refused by name (0: no limit), and so is a pipe that nobody opens for writing within two
+ * seconds, or that ends without a byte. */
 grq_status grq_file_read(const char *path, size_t max_bytes, char **bytes, size_t *n_bytes, grq_error *err);
 
 /* A file being written under "<path>.tmp-<pid>-<n>". Commit flushes, fsyncs and renames it to `path`; discard removes
