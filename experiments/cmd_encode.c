@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "commands.h"
+#include "gaterq/counts.h"
 #include "gaterq/encode.h"
+#include "gaterq/pq_book.h"
 #include "inputs.h"
 #include "tables.h"
 
@@ -14,8 +16,8 @@ enum { NO_RANK = UINT32_MAX, MAX_PARTS = 4096 };
 
 typedef struct {
     input_rows_options rows;
-    const char *encoder, *range, *out;
-    uint64_t n_stages, rank, n_ranks;
+    const char *encoder, *range, *out, *book, *book_weights;
+    uint64_t n_stages, rank, n_ranks, n_train;
     double exp_tab;
     bool join, rotate;
 } encode_options;
@@ -68,6 +70,55 @@ static grq_status find_ranks(encode_options *o, grq_error *err)
     return GRQ_OK;
 }
 
+/* ---- books of pq ---- */
+
+/* Each row's expected share of importance: the gate energies of its look-ups in a counting corpus. */
+static grq_status train_book(tool_context *tool, const encode_options *o, const input_rows *rows, grq_pq_book *book,
+                             grq_error *err)
+{
+    grq_counts counts = { 0 };
+    const double *weights = NULL;
+    grq_status st = o->book_weights ? grq_counts_open(o->book_weights, &counts, err) : GRQ_OK;
+    if (st == GRQ_OK && o->book_weights) {
+        const int index = rows->checkpoint ? (int)rows->layer_index : 0;
+        if ((uint32_t)index >= counts.n_layers || counts.n_rows[index] != grq_table_n_rows(rows->table))
+            st = grq_fail(err, GRQ_E_DATA, "%s: has no counts of the %" PRIu64 " rows of %s", o->book_weights,
+                          grq_table_n_rows(rows->table), grq_table_name(rows->table));
+        else weights = counts.gate_energy_sum[index];
+    }
+    if (st == GRQ_OK)
+        st = grq_pq_train(rows->table, o->n_train, weights, (uint32_t)o->n_stages, tool->seed, tool->n_threads,
+                          &tool->progress, book, err);
+    grq_counts_free(&counts);
+    return st;
+}
+
+static grq_status read_book(const char *path, grq_pq_book *book, grq_error *err)
+{
+    grq_codes *codes = NULL;
+    grq_status st = grq_codes_open_part(path, &codes, err);
+    if (st == GRQ_OK && !grq_codes_book(codes))
+        st = grq_fail(err, GRQ_E_DATA, "%s: was coded by %s, which has no book", path, grq_codes_encoder(codes)->name);
+    if (st == GRQ_OK) *book = *grq_codes_book(codes);
+    grq_codes_close(codes);
+    return st;
+}
+
+/* *own: an encoder with a book of its own, to be freed; NULL when none is asked for. */
+static grq_status choose_book(tool_context *tool, const encode_options *o, const input_rows *rows, grq_encoder **own,
+                              grq_error *err)
+{
+    grq_pq_book book;
+    *own = NULL;
+    if (!o->book && !o->n_train && !o->book_weights) return GRQ_OK;
+    if (strcmp(o->encoder, "pq")) return grq_fail(err, GRQ_E_USAGE, "--encoder %s has no book; pq has", o->encoder);
+    if (o->book && (o->n_train || o->book_weights))
+        return grq_fail(err, GRQ_E_USAGE, "give --book or --train-book, not both");
+    if (!o->book && !o->n_train) return grq_fail(err, GRQ_E_USAGE, "--book-weights goes with --train-book");
+    const grq_status st = o->book ? read_book(o->book, &book, err) : train_book(tool, o, rows, &book, err);
+    return st == GRQ_OK ? grq_pq_encoder_new(&book, own, err) : st;
+}
+
 /* ---- results ---- */
 
 static void put_result(tool_context *tool, const encode_options *o, const grq_encode_result *r)
@@ -99,6 +150,7 @@ static void put_result(tool_context *tool, const encode_options *o, const grq_en
 static grq_status encode(tool_context *tool, encode_options *o, grq_error *err)
 {
     input_rows rows = { .family = "" };
+    grq_encoder *own = NULL;
     grq_encode_result result;
     grq_encode_job job = { .n_stages = (uint32_t)o->n_stages,
                            .n_threads = tool->n_threads,
@@ -110,6 +162,8 @@ static grq_status encode(tool_context *tool, encode_options *o, grq_error *err)
         st = grq_fail(err, GRQ_E_USAGE, "--exp-tab: %g is not a whole number", o->exp_tab);
     if (st == GRQ_OK) st = input_rows_open(&o->rows, &rows, err);
     if (st == GRQ_OK) st = input_rows_check_output(&o->rows, o->out, err);
+    if (st == GRQ_OK) st = choose_book(tool, o, &rows, &own, err);
+    if (own) job.encoder = own;
     if (st == GRQ_OK) {
         const grq_codes_origin origin = { .family = rows.family,
                                           .layer = rows.layer,
@@ -124,6 +178,7 @@ static grq_status encode(tool_context *tool, encode_options *o, grq_error *err)
         st = grq_encode_file(rows.table, &job, o->out, &result, err);
     }
     input_rows_close(&rows);
+    grq_pq_encoder_free(own);
     if (st == GRQ_OK) put_result(tool, o, &result);
     return st;
 }
@@ -156,6 +211,11 @@ grq_status cmd_encode(tool_context *tool, int argc, char **argv, grq_error *err)
           &o.rotate, false, 0, 0 },
         { "exp-tab", "E", "divide rows by 2^E first, so that scales fit FP16 [0]", TOOL_F64, &o.exp_tab, false,
           -GRQ_MAX_EXP_TAB, GRQ_MAX_EXP_TAB },
+        { "train-book", "N", "pq: train a book on N rows drawn with --seed; the file carries it", TOOL_U64, &o.n_train,
+          false, 1, 1e9 },
+        { "book-weights", "COUNTS", "a row's errors count as its gate energies (gaterq count)", TOOL_TEXT,
+          &o.book_weights, false, 0, 0 },
+        { "book", "C", "pq: the book of other codes", TOOL_TEXT, &o.book, false, 0, 0 },
         { "rows", "FIRST:END", "code a part: multiples of 4096 rows, or the table's end", TOOL_TEXT, &o.range, false, 0,
           0 },
         { "join", NULL, "put the parts that follow together", TOOL_FLAG, &o.join, false, 0, 0 },

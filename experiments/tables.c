@@ -78,7 +78,7 @@ static grq_status open_tensor(input_rows *rows, const char *tensor, grq_e8m0_rul
 
 static grq_status open_layer(input_rows *rows, const input_rows_options *o, grq_e8m0_rule e8m0, grq_error *err)
 {
-    uint32_t index;
+    uint32_t index = 0;
     grq_status st = grq_checkpoint_open(o->memory, &(grq_checkpoint_options){ .e8m0 = e8m0 }, &rows->checkpoint, err);
     if (st != GRQ_OK) return st;
     const grq_geometry *const g = grq_checkpoint_geometry(rows->checkpoint);
@@ -86,6 +86,7 @@ static grq_status open_layer(input_rows *rows, const input_rows_options *o, grq_
     if (st == GRQ_OK) st = grq_checkpoint_table(rows->checkpoint, index, &rows->table, err);
     rows->family = g->family;
     rows->layer = (uint32_t)o->layer;
+    rows->layer_index = index;
     return st;
 }
 

@@ -48,6 +48,7 @@ typedef struct {
     grq_table *table;
     const char *family; /* "" for a tensor */
     uint32_t layer;     /* 0 for a tensor */
+    uint32_t layer_index;
     grq_safetensors *file;
     grq_checkpoint *checkpoint;
 } input_rows;

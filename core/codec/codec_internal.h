@@ -8,6 +8,7 @@
 #include "gaterq/codec.h"
 #include "gaterq/safetensors.h"
 #include "gaterq/table.h"
+#include "pq.h"
 #include "tcq.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -20,6 +21,7 @@ struct grq_codes {
     grq_encoder reader;         /* the same, but with the detail that the file says */
     grq_tcq_coding coding;      /* reader's detail, when it is a trellis code read from a file */
     grq_tcq_code tcq_code;
+    grq_pq_coding *book; /* the same of a book; owned */
     grq_codes_transform transform;
     uint64_t n_rows;
     uint32_t row_dim, n_stages;
@@ -45,9 +47,6 @@ static inline uint16_t grq_side_word(const grq_codes *codes, uint32_t stage, uin
 grq_status grq_codes_new(const grq_encoder *encoder, const grq_codes_transform *transform, uint64_t n_rows,
                          uint32_t row_dim, uint32_t n_stages, const grq_codes_origin *origin, grq_codes **out,
                          grq_error *err);
-
-/* As grq_codes_open; a part of a table is allowed. */
-grq_status grq_codes_open_part(const char *path, grq_codes **out, grq_error *err);
 
 /* ---- for encoders ---- */
 
@@ -83,7 +82,9 @@ void grq_tcq_describe(const grq_encoder *encoder, uint32_t row_dim, grq_details 
 /* Makes c->reader from what the file says. */
 grq_status grq_tcq_configure(grq_codes *c, const grq_safetensors *file, grq_error *err);
 void grq_pq_describe(const grq_encoder *encoder, grq_details *details);
-grq_status grq_pq_check(const grq_safetensors *file, grq_error *err);
+/* Makes c->reader from what the file says, with the file's book where that is not the built-in one. */
+grq_status grq_pq_configure(grq_codes *c, const grq_safetensors *file, grq_error *err);
+const int8_t *grq_pq_stored_book(const grq_encoder *encoder); /* (256, 8), what the file must carry; NULL: nothing */
 
 /* ---- encode.c ---- */
 

@@ -108,6 +108,8 @@ grq_status grq_codes_new(const grq_encoder *encoder, const grq_codes_transform *
                       .row_dim = row_dim,
                       .n_stages = n_stages,
                       .code_bytes = grq_code_bytes(row_dim) };
+    /* What outlives an encoder of the caller's own is the encoder of its name. */
+    if (grq_encoder_find(encoder->name, &c->encoder, NULL) != GRQ_OK) c->encoder = encoder;
     c->origin.family = strdup(origin && origin->family ? origin->family : "");
     c->origin.layer = origin ? origin->layer : 0;
     c->origin.source = strdup(origin && origin->source ? origin->source : "");
@@ -125,6 +127,7 @@ void grq_codes_close(grq_codes *c)
     if (!c) return;
     for (size_t i = 0; i < sizeof c->owned / sizeof *c->owned; i++) free(c->owned[i]);
     grq_safetensors_close(c->file);
+    free(c->book);
     free((char *)c->origin.family);
     free((char *)c->origin.source);
     free((char *)c->origin.source_digest);

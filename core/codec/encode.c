@@ -33,7 +33,7 @@ grq_status grq_encode_block(const grq_codes *c, const grq_table *table, uint64_t
     for (uint64_t i = 0; st == GRQ_OK && i < n; i++) {
         float *const row = rows + i * c->row_dim;
         st = transform_row(c, row, err);
-        if (st == GRQ_OK) st = c->encoder->encode_row(c->encoder, row, c->row_dim, c->n_stages, codes, words, err);
+        if (st == GRQ_OK) st = c->reader.encode_row(&c->reader, row, c->row_dim, c->n_stages, codes, words, err);
         if (st != GRQ_OK) grq_fail_prefix(err, st, "%s: row %" PRIu64, grq_table_name(table), first + i);
         for (uint32_t k = 0; st == GRQ_OK && k < c->n_stages; k++) {
             memcpy(code[k] + i * c->code_bytes, codes + k * c->code_bytes, c->code_bytes);

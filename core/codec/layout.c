@@ -57,6 +57,15 @@ void grq_code_layout_make(const grq_codes *c, grq_code_layout *l)
                                                  .data = c->side[k] });
         add_padding(l);
     }
+    const int8_t *const book = grq_pq_stored_book(&c->reader);
+    if (book) {
+        snprintf(l->names[l->n], GRQ_PLANE_NAME_BYTES, "pq.book");
+        add_tensor(l, (grq_tensor){ .dtype = GRQ_I8,
+                                    .rank = 2,
+                                    .shape = { GRQ_PQ_ENTRIES, GRQ_PQ_DIM },
+                                    .n_bytes = GRQ_PQ_ENTRIES * GRQ_PQ_DIM,
+                                    .data = book });
+    }
     const uint64_t n_blocks = grq_n_blocks(c->n_rows);
     l->coded_digests = add_digests(l, "blocks.sha256", n_blocks, c->coded_digests);
     add_padding(l);

@@ -9,7 +9,7 @@
 
 enum {
     GRQ_PLANE_ALIGN = 64, /* a cache line: no code of 256 values crosses a sector */
-    GRQ_MAX_CODE_TENSORS = 4 * GRQ_MAX_STAGES + 3,
+    GRQ_MAX_CODE_TENSORS = 4 * GRQ_MAX_STAGES + 4,
     GRQ_PLANE_NAME_BYTES = 32
 };
 

@@ -156,11 +156,9 @@ static grq_status write_ends(grq_partial *p, grq_error *err)
         st = grq_fail(err, GRQ_E_DATA, "%s: its header changed while it was written", p->path);
     if (st == GRQ_OK) st = write_at(p, 0, header, n_header, err);
     free(header);
-    const uint64_t code_and_side = p->layout.coded_digests;
-    for (size_t i = 0; st == GRQ_OK && i < p->layout.n; i++) {
+    for (size_t i = 0; st == GRQ_OK && i < p->layout.n; i++) { /* planes have no data in `shape`: they are there */
         const grq_tensor *const t = &p->layout.tensors[i];
-        const bool padding = t->n_bytes < GRQ_PLANE_ALIGN && t->data && strstr(t->name, ".pad");
-        if (i >= code_and_side || padding) st = write_at(p, p->offset[i], t->data, t->n_bytes, err);
+        if (t->data) st = write_at(p, p->offset[i], t->data, t->n_bytes, err);
     }
     return st;
 }

@@ -1,7 +1,6 @@
 /* pq: each eight values by the nearest of 256 vectors of a book, one FP16 scale per row and stage. */
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,14 +49,16 @@ enum { LANES = 8, GROUPS = ENTRIES / LANES };
 typedef float reals __attribute__((vector_size(LANES * sizeof(float))));
 typedef int32_t wholes __attribute__((vector_size(LANES * sizeof(int32_t))));
 
-typedef struct {
+struct grq_pq_coding {
     reals norm[GROUPS];
     reals twice[GROUPS][DIM];
     reals vector[ENTRIES]; /* the book itself, for decoding */
-} transposed;
+    grq_pq_book book;
+};
 
-static void transpose(const grq_pq_book *book, transposed *out)
+static void transpose(const grq_pq_book *book, grq_pq_coding *out)
 {
+    out->book = *book;
     for (uint32_t z = 0; z < ENTRIES; z++) {
         int32_t norm = 0;
         for (uint32_t t = 0; t < DIM; t++) {
@@ -71,7 +72,7 @@ static void transpose(const grq_pq_book *book, transposed *out)
 }
 
 /* The least distance, at a tie the lowest number: in a lane the earliest group, of lanes the lowest number. */
-GRQ_SIMD static void nearest(const transposed *book, const float *q, uint32_t n_subvectors, uint8_t *code)
+GRQ_SIMD void grq_pq_nearest(const grq_pq_coding *book, const float *q, uint32_t n_subvectors, uint8_t *code)
 {
     for (uint32_t s = 0; s < n_subvectors; s++, q += DIM) {
         wholes best = { 0 }, best_group = { 0 }, group = { 0 };
@@ -97,7 +98,7 @@ GRQ_SIMD static void nearest(const transposed *book, const float *q, uint32_t n_
 
 /* ---- a row ---- */
 
-GRQ_SIMD static void quantise(const float *r, uint32_t n, float inverse, float *q)
+GRQ_SIMD void grq_pq_quantise(const float *r, uint32_t n, float inverse, float *q)
 {
     for (uint32_t i = 0; i < n; i++) {
         const float x = r[i] * inverse;
@@ -110,8 +111,8 @@ GRQ_SIMD static void subtract(float *left, const int8_t *c, uint32_t n, float fa
     for (uint32_t i = 0; i < n; i++) left[i] -= factor * (float)c[i];
 }
 
-static grq_status encode_stages(const transposed *book, const grq_pq_book *vectors, uint32_t row_dim, uint32_t n_stages,
-                                float *left, float *q, int8_t *c, uint8_t *codes, uint16_t *side, grq_error *err)
+static grq_status encode_stages(const grq_pq_coding *coding, uint32_t row_dim, uint32_t n_stages, float *left, float *q,
+                                int8_t *c, uint8_t *codes, uint16_t *side, grq_error *err)
 {
     const size_t code_bytes = grq_code_bytes(row_dim);
     grq_status st = GRQ_OK;
@@ -122,9 +123,9 @@ static grq_status encode_stages(const transposed *book, const grq_pq_book *vecto
         side[k] = 0;
         if (isfinite(inverse)) { /* else far below what FP16 can hold */
             int64_t squares;
-            quantise(left, row_dim, inverse, q);
-            nearest(book, q, row_dim / DIM, code);
-            for (uint32_t s = 0; s < row_dim / DIM; s++) memcpy(c + DIM * s, vectors->vector[code[s]], DIM);
+            grq_pq_quantise(left, row_dim, inverse, q);
+            grq_pq_nearest(coding, q, row_dim / DIM, code);
+            for (uint32_t s = 0; s < row_dim / DIM; s++) memcpy(c + DIM * s, coding->book.vector[code[s]], DIM);
             const double n = project(left, c, row_dim, &squares);
             st = grq_f16_scale(squares > 0 && n > 0 ? n / (double)squares * 32 : 0, k, &side[k], err);
         }
@@ -134,38 +135,58 @@ static grq_status encode_stages(const transposed *book, const grq_pq_book *vecto
     return st;
 }
 
-static transposed e8;
+/* ---- books in this form ---- */
+
+static grq_pq_coding e8;
 
 static void transpose_e8(void)
 {
     transpose(grq_pq_book_e8(), &e8);
 }
 
-static const transposed *transposed_e8(void)
+const grq_pq_coding *grq_pq_coding_e8(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, transpose_e8);
     return &e8;
 }
 
+grq_pq_coding *grq_pq_coding_new(const grq_pq_book *book)
+{
+    grq_pq_coding *const coding = aligned_alloc(_Alignof(grq_pq_coding), sizeof *coding);
+    if (coding) transpose(book, coding);
+    return coding;
+}
+
+const grq_pq_book *grq_pq_coding_book(const grq_pq_coding *coding)
+{
+    return &coding->book;
+}
+
+static const grq_pq_coding *coding_of(const grq_encoder *encoder)
+{
+    return encoder->detail ? encoder->detail : grq_pq_coding_e8();
+}
+
+/* ---- the encoder ---- */
+
 static grq_status encode_row(const grq_encoder *encoder, const float *row, uint32_t row_dim, uint32_t n_stages,
                              uint8_t *codes, uint16_t *side, grq_error *err)
 {
-    (void)encoder;
     grq_status st = grq_check_finite(row, row_dim, err);
     if (st != GRQ_OK) return st;
     float *const left = malloc(row_dim * (2 * sizeof *left + sizeof(int8_t)));
     if (!left) return grq_fail(err, GRQ_E_NOMEM, "no memory to code a row of %u values", row_dim);
     memcpy(left, row, row_dim * sizeof *left);
-    st = encode_stages(transposed_e8(), grq_pq_book_e8(), row_dim, n_stages, left, left + row_dim,
-                       (int8_t *)(left + 2 * row_dim), codes, side, err);
+    st = encode_stages(coding_of(encoder), row_dim, n_stages, left, left + row_dim, (int8_t *)(left + 2 * row_dim),
+                       codes, side, err);
     free(left);
     return st;
 }
 
 /* ---- decoding ---- */
 
-GRQ_SIMD static void sum_stages(const transposed *book, const uint8_t *const *codes, const float *factor,
+GRQ_SIMD static void sum_stages(const grq_pq_coding *book, const uint8_t *const *codes, const float *factor,
                                 uint32_t row_dim, uint32_t depth, float *out)
 {
     for (uint32_t s = 0; s < row_dim / DIM; s++) {
@@ -178,34 +199,9 @@ GRQ_SIMD static void sum_stages(const transposed *book, const uint8_t *const *co
 static void decode_row(const grq_encoder *encoder, const uint8_t *const *codes, const uint16_t *side, uint32_t row_dim,
                        uint32_t depth, float *out)
 {
-    (void)encoder;
     float factor[GRQ_MAX_STAGES];
     for (uint32_t k = 0; k < depth; k++) factor[k] = grq_f32_from_f16(side[k]) * 0x1p-5f;
-    sum_stages(transposed_e8(), codes, factor, row_dim, depth, out);
-}
-
-/* ---- metadata ---- */
-
-static const char BOOK[] = "pq.book", CRC[] = "pq.book_crc32";
-
-void grq_pq_describe(const grq_encoder *encoder, grq_details *details)
-{
-    (void)encoder;
-    grq_details_add(details, BOOK, "%s", grq_pq_book_e8()->id);
-    grq_details_add(details, CRC, "%08x", grq_pq_book_e8()->crc32);
-}
-
-grq_status grq_pq_check(const grq_safetensors *file, grq_error *err)
-{
-    const char *id, *crc;
-    char known[16];
-    grq_status st = grq_metadata_text(file, BOOK, &id, err);
-    if (st == GRQ_OK) st = grq_metadata_text(file, CRC, &crc, err);
-    if (st != GRQ_OK) return st;
-    snprintf(known, sizeof known, "%08x", grq_pq_book_e8()->crc32);
-    if (!strcmp(id, grq_pq_book_e8()->id) && !strcmp(crc, known)) return GRQ_OK;
-    return grq_fail(err, GRQ_E_DATA, "%s: metadata \"%s\" is \"%.40s\" with CRC-32 \"%.20s\"; known: %s, %s",
-                    grq_safetensors_path(file), BOOK, id, crc, grq_pq_book_e8()->id, known);
+    sum_stages(coding_of(encoder), codes, factor, row_dim, depth, out);
 }
 
 const grq_encoder grq_encoder_pq = {

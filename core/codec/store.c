@@ -140,7 +140,7 @@ static grq_status read_transform(const grq_safetensors *file, grq_codes_transfor
 static grq_status read_details(grq_codes *c, const grq_safetensors *file, grq_error *err)
 {
     if (c->encoder->kind == GRQ_KIND_TCQ) return grq_tcq_configure(c, file, err);
-    if (c->encoder->kind == GRQ_KIND_PQ) return grq_pq_check(file, err);
+    if (c->encoder->kind == GRQ_KIND_PQ) return grq_pq_configure(c, file, err);
     return GRQ_OK;
 }
 

@@ -104,6 +104,22 @@ expect 0 'was coded from another table' "$GATERQ" distort "$whole" --table "$scr
 expect 3 'trace' "$GATERQ" distort "$whole" "${table[@]}" --trace "$scratch/no-trace.h5"
 expect 2 'not both' "$GATERQ" distort "$whole" "${table[@]}" --trace x --sample 5
 
+# A book of its own, which the file carries; parts coded with one book join, with two they do not.
+expect 0 '(pq)' "$GATERQ" encode "${table[@]}" --encoder pq --train-book 2000 --out "$scratch/book"
+expect 0 'verified' "$GATERQ" verify "$scratch/book" "${table[@]}"
+for range in 0:8192 8192:; do
+    "$GATERQ" encode "${table[@]}" --encoder pq --book "$scratch/book" --rows $range --quiet --out "$scratch/booked-$range" >/dev/null || fail "--book"
+done
+expect 0 'rows' "$GATERQ" encode --join "$scratch"/booked-* --out "$scratch/rebooked"
+cmp -s "$scratch/book" "$scratch/rebooked" || fail "parts with the same book give other bytes"
+"$GATERQ" encode "${table[@]}" --encoder pq --rows 8192: --quiet --out "$scratch/booked-8192:" >/dev/null
+expect 3 'pq.book' "$GATERQ" encode --join "$scratch"/booked-* --out "$scratch/none"
+expect 2 'has no book; pq has' "$GATERQ" encode "${table[@]}" --encoder tcq --train-book 10 --out "$scratch/none"
+expect 2 'not both' "$GATERQ" encode "${table[@]}" --encoder pq --train-book 10 --book "$scratch/book" --out "$scratch/none"
+expect 2 'goes with --train-book' "$GATERQ" encode "${table[@]}" --encoder pq --book-weights x --out "$scratch/none"
+expect 3 'has no book' "$GATERQ" encode "${table[@]}" --encoder pq --book "$whole" --out "$scratch/none"
+expect 3 'metadata|not a' "$GATERQ" encode "${table[@]}" --encoder pq --train-book 10 --book-weights "$scratch/t.safetensors" --out "$scratch/none"
+
 # Rotation, and a power of two for scales that FP16 cannot hold.
 expect 0 'rows' "$GATERQ" encode "${table[@]}" --encoder tcq-t8 --rotate --exp-tab -3 --out "$scratch/turned"
 expect 0 'verified' "$GATERQ" verify "$scratch/turned" "${table[@]}"

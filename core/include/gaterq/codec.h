@@ -74,6 +74,8 @@ grq_status grq_codes_encode(const grq_encoder *encoder, const float *table, uint
                             const grq_progress *progress, grq_codes **out, grq_error *err);
 grq_status grq_codes_save(const grq_codes *codes, const char *path, grq_error *err); /* layout: docs/format.md */
 grq_status grq_codes_open(const char *path, grq_codes **out, grq_error *err);
+/* As grq_codes_open, but a part of a table (gaterq/encode.h) is taken too: its rows count from 0. */
+grq_status grq_codes_open_part(const char *path, grq_codes **out, grq_error *err);
 void grq_codes_close(grq_codes *codes); /* takes NULL */
 
 const grq_encoder *grq_codes_encoder(const grq_codes *codes);
