@@ -22,13 +22,18 @@ static double stirling_error(double n)
     return log(gsl_sf_gammastar(n));
 }
 
-/* P(X = k), X ~ Binomial(m, 1/2), by Loader's saddle point (2000): no difference of large logarithms. */
-static double half_binomial(double k, double m)
+/* ln P(X = k), X ~ Binomial(m, 1/2), by Loader's saddle point (2000): no difference of large logarithms. */
+static double log_half_binomial(double k, double m)
 {
-    if (k == 0 || k == m) return exp(-m * M_LN2);
+    if (k == 0 || k == m) return -m * M_LN2;
     const double correction = stirling_error(m) - stirling_error(k) - stirling_error(m - k);
     const double exponent = correction - deviance(k, m / 2) - deviance(m - k, m / 2);
-    return exp(exponent + 0.5 * log(m / (2 * M_PI * k * (m - k)))); /* one exp: tiny values stay denormal, not 0 */
+    return exponent + 0.5 * log(m / (2 * M_PI * k * (m - k)));
+}
+
+static double half_binomial(double k, double m)
+{
+    return exp(log_half_binomial(k, m)); /* one exp: tiny values stay denormal, not 0 */
 }
 
 /* P(X <= k) / P(X = k) for k < m / 2: terms fall at least as fast as a normal density, so about sqrt(m) of them count.
@@ -57,6 +62,22 @@ double grq_mcnemar_mid_p(uint64_t only_a, uint64_t only_b)
     if (m == 0) return 1;
     if (only_a == only_b) return 1 - 0.5 * half_binomial(k, m);
     return 2 * half_binomial(k, m) * (tail_ratio(k, m) - 0.5);
+}
+
+double grq_mcnemar_log_exact(uint64_t only_a, uint64_t only_b)
+{
+    if (only_a == only_b) return 0;
+    const double k = (double)(only_a < only_b ? only_a : only_b), m = (double)only_a + (double)only_b;
+    const double log_p = M_LN2 + log_half_binomial(k, m) + log(tail_ratio(k, m));
+    return log_p < 0 ? log_p : 0;
+}
+
+double grq_mcnemar_log_mid_p(uint64_t only_a, uint64_t only_b)
+{
+    const double k = (double)(only_a < only_b ? only_a : only_b), m = (double)only_a + (double)only_b;
+    if (m == 0) return 0;
+    if (only_a == only_b) return log1p(-0.5 * half_binomial(k, m));
+    return M_LN2 + log_half_binomial(k, m) + log(tail_ratio(k, m) - 0.5);
 }
 
 /* P(X >= b) when `whole`, else P(X > b) + P(X = b) / 2. */
@@ -119,12 +140,13 @@ void grq_mcnemar_mid_interval(uint64_t only_a, uint64_t only_b, uint64_t n, doub
 
 static const double Z = 1.959963984540054; /* 97.5 % point of the normal distribution */
 
-double grq_mcnemar_chi_square(uint64_t only_a, uint64_t only_b, bool corrected)
+double grq_mcnemar_chi_square(uint64_t only_a, uint64_t only_b, bool corrected, double *statistic)
 {
     const double m = (double)only_a + (double)only_b;
     double away = fabs((double)only_a - (double)only_b) - (corrected ? 1 : 0);
-    if (m == 0) return 1;
     if (away < 0) away = 0;
+    if (statistic) *statistic = m > 0 ? away * away / m : NAN;
+    if (m == 0) return 1;
     return gsl_cdf_chisq_Q(away * away / m, 1);
 }
 

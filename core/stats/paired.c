@@ -1,13 +1,11 @@
 /* Two systems on the same items: counts, tests, and the paired bootstrap with its percentile and BCa intervals. Source:
  * specs/evaluation-protocols.md 7.2; BCa: Efron (1987). */
 #include <gsl/gsl_randist.h>
-#include <gsl/gsl_rng.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "gaterq/rng.h"
-#include "stats/stats_internal.h"
+#include "stats/resample.h"
 
 /* ---- bootstrap of the difference ---- */
 
@@ -27,19 +25,21 @@ static double get_double(void *state)
     return grq_rng_uniform(state);
 }
 
-static const gsl_rng_type gsl_view_of_grq_rng = { "grq_rng",  UINT32_MAX,  0,         sizeof(grq_rng),
-                                                  no_seeding, get_32_bits, get_double };
+const gsl_rng_type grq_gsl_view = { "grq_rng", UINT32_MAX, 0, sizeof(grq_rng), no_seeding, get_32_bits, get_double };
 
-/* Items drawn one by one give multinomial counts of the three outcomes; one draw of the counts is the same thing. */
+double grq_draw_difference(const gsl_rng *generator, uint64_t only_a, uint64_t only_b, uint64_t n)
+{
+    const double weights[3] = { (double)only_a, (double)only_b, (double)(n - only_a - only_b) };
+    unsigned counts[3];
+    gsl_ran_multinomial(generator, 3, (unsigned)n, weights, counts);
+    return ((double)counts[0] - (double)counts[1]) / (double)n;
+}
+
 static void bootstrap_items(const grq_paired *p, uint32_t n_resamples, grq_rng *rng, double *replicates)
 {
-    const gsl_rng generator = { &gsl_view_of_grq_rng, rng };
-    const double weights[3] = { (double)p->only_a, (double)p->only_b, (double)(p->both + p->neither) };
-    for (uint32_t r = 0; r < n_resamples; r++) {
-        unsigned counts[3];
-        gsl_ran_multinomial(&generator, 3, (unsigned)p->n, weights, counts);
-        replicates[r] = ((double)counts[0] - (double)counts[1]) / (double)p->n;
-    }
+    const gsl_rng generator = { &grq_gsl_view, rng };
+    for (uint32_t r = 0; r < n_resamples; r++)
+        replicates[r] = grq_draw_difference(&generator, p->only_a, p->only_b, p->n);
 }
 
 typedef struct {
@@ -107,8 +107,17 @@ static double cluster_acceleration(const paired_cluster *clusters, size_t n_clus
     return squares > 0 && isfinite(squares) ? cubes / (6 * pow(squares, 1.5)) : 0;
 }
 
+double grq_bootstrap_p(const double *replicates, size_t n, double observed)
+{
+    static const double TIE = 1e-12; /* differences of whole counts that are equal but for rounding */
+    size_t as_far = 0;
+    for (size_t i = 0; i < n; i++) as_far += fabs(replicates[i] - observed) >= fabs(observed) - TIE;
+    return n ? (1 + (double)as_far) / (1 + (double)n) : NAN;
+}
+
 static void take_intervals(double *replicates, uint32_t n_resamples, double acceleration, grq_paired *out)
 {
+    out->p_bootstrap = grq_bootstrap_p(replicates, n_resamples, out->difference);
     grq_percentile_interval(replicates, n_resamples, &out->low, &out->high); /* sorts them */
     grq_bca_interval(replicates, n_resamples, out->difference, acceleration, &out->bca_low, &out->bca_high);
 }
@@ -146,7 +155,7 @@ static double flip_signs(const grq_paired *p, uint32_t n_resamples, uint64_t see
     uint64_t n_as_far = 0;
     grq_rng rng;
     grq_rng_seed_for(&rng, seed, "sign flips");
-    const gsl_rng generator = { &gsl_view_of_grq_rng, &rng };
+    const gsl_rng generator = { &grq_gsl_view, &rng };
     for (uint32_t r = 0; r < n_resamples; r++) {
         const uint64_t a = gsl_ran_binomial(&generator, 0.5, (unsigned)m), b = m - a;
         n_as_far += (a > b ? a - b : b - a) >= observed;
@@ -158,6 +167,7 @@ grq_status grq_paired_compare(const bool *a, const bool *b, const uint32_t *clus
                               uint64_t seed, grq_paired *out, grq_error *err)
 {
     *out = (grq_paired){ .n = n, .difference = NAN, .low = NAN, .high = NAN, .bca_low = NAN, .bca_high = NAN };
+    out->p_bootstrap = NAN;
     if (n > UINT32_MAX)
         return grq_fail(err, GRQ_E_USAGE, "%zu items are too many to compare; the limit is %u", n, UINT32_MAX);
     uint64_t table[2][2] = { { 0 } };

@@ -3,6 +3,7 @@
 
 #include "gaterq/rng.h"
 #include "gaterq/stats.h"
+#include "stats/resample.h"
 
 /* n items of which A alone is right with probability p12, B alone with p21. */
 static grq_paired draw(grq_rng *rng, bool *a, bool *b, size_t n, double p12, double p21, uint32_t n_resamples)
@@ -108,6 +109,118 @@ static void extreme_counts(void **state)
     assert_true(p == 1);
 }
 
+/* Below the smallest double the logarithm is still there. */
+static void tiny_p_values_are_kept(void **state)
+{
+    (void)state;
+    assert_true(fabs(grq_mcnemar_log_exact(2000000, 0) + 1999999 * M_LN2) < 1e-6);
+    assert_true(fabs(grq_mcnemar_log_mid_p(0, 2000000) + 2000000 * M_LN2) < 1e-6);
+    static const uint64_t pairs[][2] = { { 412, 335 }, { 7, 7 }, { 0, 0 }, { 0, 1070 } };
+    for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+        const uint64_t a = pairs[i][0], b = pairs[i][1];
+        assert_true(fabs(grq_mcnemar_log_exact(a, b) - log(grq_mcnemar_exact(a, b))) < 1e-10);
+        assert_true(fabs(grq_mcnemar_log_mid_p(a, b) - log(grq_mcnemar_mid_p(a, b))) < 1e-10);
+    }
+}
+
+/* The exact distribution of (only_a* - only_b*), by convolution over items; index n is 0. */
+static void exact_distribution(size_t n, double p_a, double p_b, double *pmf)
+{
+    double *next = calloc(2 * n + 1, sizeof *next);
+    memset(pmf, 0, (2 * n + 1) * sizeof *pmf);
+    pmf[n] = 1;
+    for (size_t item = 0; item < n; item++) {
+        memset(next, 0, (2 * n + 1) * sizeof *next);
+        for (size_t s = n - item; s <= n + item; s++) {
+            next[s] += pmf[s] * (1 - p_a - p_b);
+            next[s + 1] += pmf[s] * p_a;
+            next[s - 1] += pmf[s] * p_b;
+        }
+        memcpy(pmf, next, (2 * n + 1) * sizeof *pmf);
+    }
+    free(next);
+}
+
+/* Largest gap between the replicates' distribution and the exact one. */
+static double kolmogorov(double *replicates, size_t n_replicates, size_t n, const double *pmf)
+{
+    double cdf = 0, largest = 0;
+    size_t at = 0;
+    grq_sort_values(replicates, n_replicates);
+    for (size_t s = 0; s <= 2 * n; s++) {
+        cdf += pmf[s];
+        while (at < n_replicates && replicates[at] * (double)n <= (double)s - (double)n + 1e-6) at++;
+        largest = fmax(largest, fabs(cdf - (double)at / (double)n_replicates));
+    }
+    return largest;
+}
+
+/* Counts drawn at once and items drawn one by one: both have the distribution that the definition gives. */
+static void counts_and_items_have_one_distribution(void **state)
+{
+    (void)state;
+    enum { N = 55, R = 40000 };
+    static const uint64_t tables[][2] = { { 9, 2 }, { 1, 0 }, { 27, 28 } };
+    double *pmf = calloc(2 * N + 1, sizeof *pmf), *by_counts = calloc(R, sizeof *by_counts),
+           *by_items = calloc(R, sizeof *by_items);
+    grq_rng rng;
+    grq_rng_seed(&rng, 9);
+    const gsl_rng generator = { &grq_gsl_view, &rng };
+    for (size_t t = 0; t < ARRAY_LEN(tables); t++) {
+        const uint64_t only_a = tables[t][0], only_b = tables[t][1];
+        exact_distribution(N, (double)only_a / N, (double)only_b / N, pmf);
+        for (size_t r = 0; r < R; r++) {
+            int sum = 0;
+            for (int i = 0; i < N; i++) {
+                const uint64_t at = grq_rng_below(&rng, N);
+                sum += at < only_a ? 1 : at < only_a + only_b ? -1 : 0;
+            }
+            by_items[r] = (double)sum / N;
+            by_counts[r] = grq_draw_difference(&generator, only_a, only_b, N);
+        }
+        const double limit = 2.23 / sqrt(R); /* passed once in 20,000 by chance */
+        const double counts_gap = kolmogorov(by_counts, R, N, pmf), items_gap = kolmogorov(by_items, R, N, pmf);
+        if (!(counts_gap < limit && items_gap < limit))
+            fail_msg("table %zu: counts %g, items %g, limit %g", t, counts_gap, items_gap, limit);
+    }
+    free(pmf);
+    free(by_counts);
+    free(by_items);
+}
+
+static void macro_difference_draws_within_strata(void **state)
+{
+    (void)state;
+    enum { N = 300 };
+    static bool a[N], b[N];
+    static uint32_t stratum[N];
+    for (uint32_t i = 0; i < N; i++) { /* stratum 0: 200 items, 30 against 10; stratum 1: 100 items, all B's */
+        stratum[i] = i >= 200;
+        a[i] = i < 30;
+        b[i] = (i >= 30 && i < 40) || i >= 200;
+    }
+    grq_macro m, again;
+    grq_error err = { 0 };
+    assert_ok(grq_macro_compare(a, b, stratum, N, 2, 8000, 8, &m, &err), &err);
+    assert_ok(grq_macro_compare(a, b, stratum, N, 2, 8000, 8, &again, &err), &err);
+    assert_memory_equal(&m, &again, sizeof m);
+    assert_true(fabs(m.difference - (0.1 - 1) / 2) < 1e-15);
+    /* Stratum 1 does not vary, so all spread is that of stratum 0, halved; drawing over strata would add to it. */
+    const double half = 1.96 * sqrt(40 - 400.0 / 200) / 200 / 2;
+    assert_true(fabs(m.low - (m.difference - half)) < 0.1 * half + 0.5 / 400);
+    assert_true(fabs(m.high - (m.difference + half)) < 0.1 * half + 0.5 / 400);
+    assert_true(m.bca_low < m.difference && m.bca_high > m.difference && m.p_bootstrap < 0.001);
+    for (uint32_t i = 0; i < N; i++) stratum[i] = 0; /* one stratum is the plain difference */
+    assert_ok(grq_macro_compare(a, b, stratum, N, 1, 8000, 8, &m, &err), &err);
+    grq_paired p;
+    assert_ok(grq_paired_compare(a, b, NULL, N, 8000, 8, &p, &err), &err);
+    assert_true(fabs(m.difference - p.difference) < 1e-15 && fabs(m.bca_low - p.bca_low) < 2.5 / N);
+    assert_refused(grq_macro_compare(a, b, stratum, N, 2, 10, 1, &m, &err), GRQ_E_DATA, &err, "stratum 1 has no item");
+    stratum[200] = 7;
+    assert_refused(grq_macro_compare(a, b, stratum, N, 1, 10, 1, &m, &err), GRQ_E_DATA, &err,
+                   "item 200 is in stratum 7");
+}
+
 /* Four suites, 36 comparisons each, 10,000 resamples: under a minute. */
 static void a_family_takes_seconds(void **state)
 {
@@ -136,6 +249,9 @@ int main(void)
         cmocka_unit_test(bca_follows_the_lean),
         cmocka_unit_test(the_detectable_difference_is_detected),
         cmocka_unit_test(extreme_counts),
+        cmocka_unit_test(tiny_p_values_are_kept),
+        cmocka_unit_test(counts_and_items_have_one_distribution),
+        cmocka_unit_test(macro_difference_draws_within_strata),
         cmocka_unit_test(a_family_takes_seconds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,6 +39,7 @@ typedef struct {
     double bca_low, bca_high; /* the same replicates, bias-corrected and accelerated */
     double mid_low, mid_high; /* differences that mid-p would not reject at 5 %, given the discordant items */
     double p_exact, p_mid;    /* two-sided McNemar: exact and mid-p */
+    double p_bootstrap;       /* of the replicates, centred at 0: (1 + #{|r - d| >= |d|}) / (R + 1); NaN without */
     double p_sign_flip;       /* signs flipped at random n_resamples times; NaN without */
     double detectable;        /* difference that so many items, discordant as often, show with 80 % power at 5 %; NaN
                                * when none that they could have */
@@ -55,8 +56,12 @@ double grq_mcnemar_exact_a_better(uint64_t only_a, uint64_t only_b);
 double grq_mcnemar_mid_p_a_better(uint64_t only_a, uint64_t only_b);
 /* The mid-p interval of A's share among the discordant items, as a difference over n items; NaN without discordant. */
 void grq_mcnemar_mid_interval(uint64_t only_a, uint64_t only_b, uint64_t n, double *low, double *high);
-/* p of the chi-square form; `corrected`: Edwards', which imitates the exact test. */
-double grq_mcnemar_chi_square(uint64_t only_a, uint64_t only_b, bool corrected);
+/* Natural logarithms of exact and mid-p: right where p itself is below the smallest double and 0. */
+double grq_mcnemar_log_exact(uint64_t only_a, uint64_t only_b);
+double grq_mcnemar_log_mid_p(uint64_t only_a, uint64_t only_b);
+/* p of the chi-square form, and its statistic where that is not NULL (NaN without discordant items); `corrected`:
+ * Edwards', which imitates the exact test. */
+double grq_mcnemar_chi_square(uint64_t only_a, uint64_t only_b, bool corrected, double *statistic);
 /* Normal 95 % intervals of the difference: Wald's, and Bonett and Price's, which has one more item of each kind and is
  * better where few are discordant. */
 grq_interval grq_wald_difference(uint64_t only_a, uint64_t only_b, uint64_t n);
@@ -65,14 +70,27 @@ grq_interval grq_bonett_price(uint64_t only_a, uint64_t only_b, uint64_t n);
  * they allow. */
 double grq_mcnemar_detectable(uint64_t only_a, uint64_t only_b, uint64_t n);
 
+/* The difference of macro averages: the unweighted mean over strata (CMMLU's subjects) of each stratum's difference.
+ * Items are drawn within strata. stratum (n) is below n_strata, and none is empty. */
+typedef struct {
+    double difference, low, high, bca_low, bca_high, p_bootstrap; /* as in grq_paired */
+} grq_macro;
+grq_status grq_macro_compare(const bool *a, const bool *b, const uint32_t *stratum, size_t n, uint32_t n_strata,
+                             uint32_t n_resamples, uint64_t seed, grq_macro *out, grq_error *err);
+
 /* Two-sided p of paired differences of any kind (n) under random signs: all 2^n for n up to 20, else n_resamples drawn.
  */
 grq_status grq_sign_flip(const double *differences, size_t n, uint32_t n_resamples, uint64_t seed, double *p,
                          grq_error *err);
 
-/* Adjusted p-values of a family, in the order given. adjusted (n). */
+/* Adjusted p-values of a family, in the order given. adjusted (n). Chance of any false claim: Bonferroni and Holm under
+ * any dependence, Hochberg and Hommel (O(n^2) time) under positive dependence. Share of false claims:
+ * Benjamini-Hochberg under positive dependence, Benjamini-Yekutieli under any. */
+grq_status grq_bonferroni(const double *p, size_t n, double *adjusted, grq_error *err);
 grq_status grq_holm(const double *p, size_t n, double *adjusted, grq_error *err);
 grq_status grq_hochberg(const double *p, size_t n, double *adjusted, grq_error *err);
+grq_status grq_hommel(const double *p, size_t n, double *adjusted, grq_error *err);
 grq_status grq_benjamini_hochberg(const double *p, size_t n, double *adjusted, grq_error *err);
+grq_status grq_benjamini_yekutieli(const double *p, size_t n, double *adjusted, grq_error *err);
 
 #endif
