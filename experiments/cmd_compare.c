@@ -7,87 +7,8 @@
 
 #include "commands.h"
 #include "gaterq/file.h"
-#include "gaterq/predictions.h"
 #include "gaterq/stats.h"
-#include "qa/id_list.h"
-
-/* Correctness of the items of both files, in id order. */
-typedef struct {
-    size_t n;
-    bool *a, *b;
-} pairing;
-
-static void free_pairing(pairing *p)
-{
-    free(p->a);
-    free(p->b);
-    *p = (pairing){ 0 };
-}
-
-/* Items of `x` that `y` lacks are an error with their list. */
-static grq_status check_covered(const grq_predictions *x, const grq_predictions *y, grq_error *err)
-{
-    const char **ids = calloc(x->n + 1, sizeof *ids);
-    bool *missing = calloc(x->n + 1, sizeof *missing);
-    char list[512];
-    size_t n = 0;
-    grq_status st = ids && missing ? GRQ_OK : grq_fail(err, GRQ_E_NOMEM, "no memory to compare %s", x->path);
-    for (size_t i = 0; st == GRQ_OK && i < x->n; i++) {
-        ids[i] = x->items[i].id;
-        missing[i] = !grq_predictions_find(y, ids[i]);
-        n += missing[i];
-    }
-    if (st == GRQ_OK && n) {
-        id_list(ids, missing, x->n, list);
-        st = grq_fail(err, GRQ_E_DATA, "%zu items of %s are not in %s: %s", n, x->path, y->path, list);
-    }
-    free(ids);
-    free(missing);
-    return st;
-}
-
-static grq_status check_item(const grq_predictions *file, const grq_prediction *p, const char *suite, grq_error *err)
-{
-    if (p->correct < 0)
-        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, item %s has no \"correct\"; score it first", file->path,
-                        p->line, p->id);
-    if (suite && p->suite && strcmp(suite, p->suite))
-        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, item %s is of suite %s, the other of %s", file->path, p->line,
-                        p->id, p->suite, suite);
-    return GRQ_OK;
-}
-
-static grq_status pair_up(const grq_predictions *a, const grq_predictions *b, pairing *out, grq_error *err)
-{
-    *out = (pairing){ .n = a->n, .a = calloc(a->n + 1, sizeof(bool)), .b = calloc(a->n + 1, sizeof(bool)) };
-    if (!out->a || !out->b) return grq_fail(err, GRQ_E_NOMEM, "no memory to compare %s", a->path);
-    for (size_t i = 0; i < a->n; i++) {
-        const grq_prediction *x = &a->items[i], *y = &b->items[i]; /* both sorted by id, and of the same ids */
-        grq_status st = check_item(a, x, NULL, err);
-        if (st == GRQ_OK) st = check_item(b, y, x->suite, err);
-        if (st != GRQ_OK) return st;
-        out->a[i] = x->correct == 1;
-        out->b[i] = y->correct == 1;
-    }
-    return GRQ_OK;
-}
-
-static grq_status compare_files(const char *path_a, const char *path_b, uint32_t n_resamples, uint64_t seed,
-                                grq_paired *out, grq_error *err)
-{
-    grq_predictions a = { 0 }, b = { 0 };
-    pairing p = { 0 };
-    grq_status st = grq_predictions_open(path_a, &a, err);
-    if (st == GRQ_OK) st = grq_predictions_open(path_b, &b, err);
-    if (st == GRQ_OK) st = check_covered(&a, &b, err);
-    if (st == GRQ_OK) st = check_covered(&b, &a, err);
-    if (st == GRQ_OK) st = pair_up(&a, &b, &p, err);
-    if (st == GRQ_OK) st = grq_paired_compare(p.a, p.b, NULL, p.n, n_resamples, seed, out, err);
-    free_pairing(&p);
-    grq_predictions_close(&a);
-    grq_predictions_close(&b);
-    return st;
-}
+#include "scored.h"
 
 static void put_accuracy(tool_context *tool, const char *key, uint64_t correct, uint64_t n)
 {
@@ -107,8 +28,21 @@ static void put_interval(tool_context *tool, const char *key, double low, double
     grq_json_end_array(tool->result);
 }
 
-static void put_paired(tool_context *tool, const grq_paired *p)
+static void put_macro(tool_context *tool, const scored_comparison *c)
 {
+    grq_json_begin_object(tool->result, "macro");
+    grq_json_put_u64(tool->result, "subjects", c->n_subjects);
+    grq_json_put_f64(tool->result, "difference", c->macro.difference);
+    grq_json_put_f64(tool->result, "low", c->macro.low);
+    grq_json_put_f64(tool->result, "high", c->macro.high);
+    put_interval(tool, "bca", c->macro.bca_low, c->macro.bca_high);
+    grq_json_put_f64(tool->result, "p_bootstrap", c->macro.p_bootstrap);
+    grq_json_end_object(tool->result);
+}
+
+static void put_paired(tool_context *tool, const scored_comparison *c)
+{
+    const grq_paired *const p = &c->paired;
     grq_json_put_u64(tool->result, "n", p->n);
     grq_json_put_u64(tool->result, "only_a", p->only_a);
     grq_json_put_u64(tool->result, "only_b", p->only_b);
@@ -121,32 +55,62 @@ static void put_paired(tool_context *tool, const grq_paired *p)
     put_interval(tool, "bonett_price", bonett_price.low, bonett_price.high);
     grq_json_put_f64(tool->result, "p_exact", p->p_exact);
     grq_json_put_f64(tool->result, "p_mid", p->p_mid);
+    grq_json_put_f64(tool->result, "log10_p_exact", grq_mcnemar_log_exact(p->only_a, p->only_b) / M_LN10);
+    grq_json_put_f64(tool->result, "log10_p_mid", grq_mcnemar_log_mid_p(p->only_a, p->only_b) / M_LN10);
+    grq_json_put_f64(tool->result, "p_bootstrap", p->p_bootstrap);
     grq_json_put_f64(tool->result, "p_sign_flip", p->p_sign_flip);
     grq_json_put_f64(tool->result, "detectable", p->detectable);
     put_accuracy(tool, "a", p->both + p->only_a, p->n);
     put_accuracy(tool, "b", p->both + p->only_b, p->n);
+    if (c->has_macro) put_macro(tool, c);
 }
 
-static void print_paired(const grq_paired *p)
+/* "0.0123", or "10^-5402" where the number itself is below the smallest double. */
+static const char *p_text(double p, double log_p, char text[32])
 {
+    if (p > 1e-300) snprintf(text, 32, "%.3g", p);
+    else snprintf(text, 32, "10^%.0f", log_p / M_LN10);
+    return text;
+}
+
+static void print_paired(const scored_comparison *c)
+{
+    const grq_paired *const p = &c->paired;
+    char exact[32], mid[32];
     printf("%" PRIu64 " items: A right alone %" PRIu64 ", B right alone %" PRIu64 "; difference %+.2f points\n", p->n,
            p->only_a, p->only_b, 100 * p->difference);
-    printf("  McNemar exact p = %.3g, mid-p = %.3g, sign flips p = %.3g\n", p->p_exact, p->p_mid, p->p_sign_flip);
+    printf("  McNemar exact p = %s, mid-p = %s, sign flips p = %.3g\n",
+           p_text(p->p_exact, grq_mcnemar_log_exact(p->only_a, p->only_b), exact),
+           p_text(p->p_mid, grq_mcnemar_log_mid_p(p->only_a, p->only_b), mid), p->p_sign_flip);
     printf("  95 %% intervals, points: of mid-p [%+.2f, %+.2f], bootstrap [%+.2f, %+.2f], BCa [%+.2f, %+.2f]\n",
            100 * p->mid_low, 100 * p->mid_high, 100 * p->low, 100 * p->high, 100 * p->bca_low, 100 * p->bca_high);
     if (isfinite(p->detectable))
         printf("  so many items, discordant as often, show %.2f points with 80 %% power\n", 100 * p->detectable);
     else printf("  no difference that so few discordant items allow is shown with 80 %% power\n");
+    if (c->has_macro)
+        printf("  macro over %zu subjects: difference %+.2f points, BCa [%+.2f, %+.2f], bootstrap p = %.3g\n",
+               c->n_subjects, 100 * c->macro.difference, 100 * c->macro.bca_low, 100 * c->macro.bca_high,
+               c->macro.p_bootstrap);
+}
+
+static grq_status compare_files(scored_set *set, const char *path_a, const char *path_b, uint32_t n_resamples,
+                                uint64_t seed, scored_comparison *out, grq_error *err)
+{
+    const scored_file *a, *b;
+    grq_status st = scored_open(set, path_a, &a, err);
+    if (st == GRQ_OK) st = scored_open(set, path_b, &b, err);
+    return st == GRQ_OK ? scored_compare(a, b, n_resamples, seed, out, err) : st;
 }
 
 static grq_status compare_one(tool_context *tool, const char *const paths[2], uint32_t n_resamples, grq_error *err)
 {
-    grq_paired p;
-    const grq_status st = compare_files(paths[0], paths[1], n_resamples, tool->seed, &p, err);
-    if (st != GRQ_OK) return st;
-    put_paired(tool, &p);
-    if (!tool->json) print_paired(&p);
-    return GRQ_OK;
+    scored_comparison c;
+    scored_set set = { 0 };
+    const grq_status st = compare_files(&set, paths[0], paths[1], n_resamples, tool->seed, &c, err);
+    if (st == GRQ_OK) put_paired(tool, &c);
+    if (st == GRQ_OK && !tool->json) print_paired(&c);
+    scored_close(&set);
+    return st;
 }
 
 /* ---- a family ---- */
@@ -156,7 +120,7 @@ enum { MAX_FAMILY = 10000 };
 typedef struct {
     char *a, *b; /* into the family file's text */
     size_t line;
-    grq_paired result;
+    scored_comparison result;
 } family_pair;
 
 /* Two paths a line, tab-separated. The text is cut up in place. */
@@ -183,7 +147,7 @@ static grq_status put_family(tool_context *tool, const family_pair *pairs, size_
     double *p = malloc(4 * (n + 1) * sizeof *p);
     if (!p) return grq_fail(err, GRQ_E_NOMEM, "no memory for %zu comparisons", n);
     double *holm = p + n, *hochberg = holm + n, *bh = hochberg + n;
-    for (size_t i = 0; i < n; i++) p[i] = pairs[i].result.p_mid;
+    for (size_t i = 0; i < n; i++) p[i] = pairs[i].result.paired.p_mid;
     grq_status st = grq_holm(p, n, holm, err);
     if (st == GRQ_OK) st = grq_hochberg(p, n, hochberg, err);
     if (st == GRQ_OK) st = grq_benjamini_hochberg(p, n, bh, err);
@@ -197,9 +161,11 @@ static grq_status put_family(tool_context *tool, const family_pair *pairs, size_
         grq_json_put_f64(tool->result, "hochberg", hochberg[i]);
         grq_json_put_f64(tool->result, "bh", bh[i]);
         grq_json_end_object(tool->result);
+        const grq_paired *const one = &pairs[i].result.paired;
+        char mid[32];
         if (!tool->json)
-            printf("%+7.2f points [%+.2f, %+.2f]  mid-p %.3g  Holm %.3g  BH %.3g  %s - %s\n",
-                   100 * pairs[i].result.difference, 100 * pairs[i].result.low, 100 * pairs[i].result.high, p[i],
+            printf("%+7.2f points [%+.2f, %+.2f]  mid-p %s  Holm %.3g  BH %.3g  %s - %s\n", 100 * one->difference,
+                   100 * one->low, 100 * one->high, p_text(p[i], grq_mcnemar_log_mid_p(one->only_a, one->only_b), mid),
                    holm[i], bh[i], pairs[i].a, pairs[i].b);
     }
     grq_json_end_array(tool->result);
@@ -213,16 +179,18 @@ static grq_status compare_family(tool_context *tool, const char *path, uint32_t 
     size_t n_bytes, n = 0;
     grq_status st = grq_file_read(path, 1 << 26, &text, &n_bytes, err);
     if (st != GRQ_OK) return st;
+    scored_set set = { 0 }; /* each file is read once, however many comparisons it is in */
     family_pair *pairs = calloc(MAX_FAMILY, sizeof *pairs);
     if (memchr(text, '\0', n_bytes)) st = grq_fail(err, GRQ_E_DATA, "%s: not a text file: it holds a NUL byte", path);
     else if (!pairs) st = grq_fail(err, GRQ_E_NOMEM, "no memory for a family of comparisons");
     if (st == GRQ_OK) st = read_family(path, text, pairs, &n, err);
     for (size_t i = 0; st == GRQ_OK && i < n; i++) {
-        st = compare_files(pairs[i].a, pairs[i].b, n_resamples, tool->seed, &pairs[i].result, err);
+        st = compare_files(&set, pairs[i].a, pairs[i].b, n_resamples, tool->seed, &pairs[i].result, err);
         if (st != GRQ_OK) grq_fail_prefix(err, st, "%s: line %zu", path, pairs[i].line);
         if (st == GRQ_OK) st = grq_progress_step(&tool->progress, "compare", i + 1, n, "pairs", NULL, err);
     }
     if (st == GRQ_OK) st = put_family(tool, pairs, n, err);
+    scored_close(&set);
     free(pairs);
     free(text);
     return st;

@@ -42,7 +42,7 @@ expect 3 'd.jsonl: 1 repeated ids: 1' "$GATERQ" compare d.jsonl d.jsonl
 lines e.jsonl '1:"true"'
 expect 3 'e.jsonl: line 1.*correct' "$GATERQ" compare e.jsonl e.jsonl
 printf '{"suite": "popqa", "id": 1, "output": "x"}\n' >f.jsonl
-expect 3 'f.jsonl: line 1.*correct' "$GATERQ" compare f.jsonl f.jsonl
+expect 3 'f.jsonl: line 1.*correct.*gaterq score --suite popqa --data FILE --predictions f.jsonl --out' "$GATERQ" compare f.jsonl f.jsonl
 { cat a.jsonl; printf '{"suite": "popqa", "id": 6, "cor'; } >g.jsonl
 expect 3 'g.jsonl: line 6' "$GATERQ" compare g.jsonl a.jsonl
 printf '{"id": 1, "correct": true, "correct": false}\n' >h.jsonl
@@ -53,6 +53,39 @@ printf 'a.jsonl b.jsonl\n' >family.tsv
 expect 3 'family.tsv: line 1' "$GATERQ" compare --family family.tsv
 expect 2 'two prediction files' "$GATERQ" compare a.jsonl
 expect 2 'two prediction files' "$GATERQ" compare a.jsonl b.jsonl --family family.tsv
+
+# Prompts must be the same in both, where both say what they were.
+printf '{"id": %d, "prompt_sha256": "%s", "correct": true}\n' 1 aa 2 bb 3 cc >j.jsonl
+printf '{"id": %d, "prompt_sha256": "%s", "correct": true}\n' 1 aa 2 xx 3 cc >k.jsonl
+printf '{"id": %d, "correct": true}\n' 1 2 3 >l.jsonl
+expect 3 '1 items of j.jsonl were asked with other prompts .*k.jsonl: 2$' "$GATERQ" compare j.jsonl k.jsonl
+expect 0 '3 items' "$GATERQ" compare j.jsonl l.jsonl
+sed 's/"id"/"suite": "nq_open", "id"/' l.jsonl >m.jsonl
+sed 's/"id"/"suite": "popqa", "id"/' l.jsonl >n.jsonl
+expect 3 'm.jsonl is of suite nq_open, n.jsonl of popqa' "$GATERQ" compare m.jsonl n.jsonl
+cat m.jsonl n.jsonl | sed 's/"id": 3/"id": 4/' | sed '6s/4/5/;4s/1/6/;5s/2/7/' >o.jsonl
+expect 3 'o.jsonl: line 6, item 5 is of suite popqa, others of nq_open' "$GATERQ" compare o.jsonl o.jsonl
+
+# CMMLU: A wins 2 of 4 in law, B 1 of 2 in art: 1/6 over items, 0 over subjects.
+cmmlu() { # cmmlu FILE CORRECT...: law/0 to law/3, art/0, art/1
+    local file=$1 id
+    shift
+    for id in law/0 law/1 law/2 law/3 art/0 art/1; do
+        printf '{"suite": "cmmlu", "id": "%s", "output": "A", "correct": %s}\n' "$id" "$1"
+        shift
+    done >"$file"
+}
+cmmlu p.jsonl true true true false false true
+cmmlu q.jsonl false false true false true true
+json=$("$GATERQ" compare p.jsonl q.jsonl --json | compact)
+grep -qE '"difference":0.16666.*"macro":\{"subjects":2,"difference":0,"low":-0\.[0-9]+,' <<<"$json" || fail "macro difference: $json"
+expect 0 'macro over 2 subjects: difference \+0.00' "$GATERQ" compare p.jsonl q.jsonl
+
+# What is below the smallest double keeps its size.
+seq 1 1200 | sed 's/.*/{"id": &, "correct": true}/' >r.jsonl
+sed 's/true/false/' r.jsonl >s.jsonl
+expect 0 'exact p = 10\^-361, mid-p = 10\^-361' "$GATERQ" compare r.jsonl s.jsonl # 2^-1199 and 2^-1200
+"$GATERQ" compare r.jsonl s.jsonl --json | compact | grep -q '"log10_p_exact":-360.93' || fail "log10_p_exact"
 
 # An access log: rows that are read more often have smaller scales.
 awk 'BEGIN {
