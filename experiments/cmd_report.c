@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "expected.h"
 #include "gaterq/file.h"
+#include "grid_report.h"
 #include "inputs.h"
 #include "report_tables.h"
 #include "table.h"
@@ -306,25 +307,43 @@ static grq_status make_report(report *r, tool_context *tool, grq_error *err)
 grq_status cmd_report(tool_context *tool, int argc, char **argv, grq_error *err)
 {
     const char *folder[1] = { NULL }, *claims_path = NULL, *expected_path = NULL;
+    const char *predictions = NULL, *family = NULL, *out = NULL;
     const tool_option options[] = {
         { "claims", "FILE", "claims and criteria [experiments/claims.json]", TOOL_TEXT, &claims_path, false, 0, 0 },
         { "expected", "FILE", "expected values; outside their tolerance: exit 1 [results/expected/<id>.json]",
           TOOL_TEXT, &expected_path, false, 0, 0 },
+        { "predictions", "DIR", "a folder of scored predictions with its predictions.json, in place of a run",
+          TOOL_TEXT, &predictions, false, 0, 0 },
+        { "family", "FILE", "with predictions: comparisons [experiments/configs/table-significance.json]", TOOL_TEXT,
+          &family, false, 0, 0 },
+        { "out", "DIR", "with predictions: where the report goes [the folder itself]", TOOL_TEXT, &out, false, 0, 0 },
     };
     const tool_command command = {
         .name = "report",
-        .usage = "results/RUN",
-        .summary = "Tables, figures and a verdict per claim from a run's folder.",
-        .details = "Example: gaterq report results/demo",
+        .usage = "results/RUN | --predictions DIR [--family FILE] [--out DIR]",
+        .summary = "Tables, figures and a verdict per claim from a run's folder, or from scored predictions.",
+        .details =
+            "Predictions: accuracy of every model, encoder, budget, ordering and suite, and the paper's family of\n"
+            "paired tests; docs/format.md has the folder's layout. What is not there is NOT RUN, with the reason.\n"
+            "Example: gaterq report results/demo\n"
+            "         gaterq report --predictions full-scale --out results/full-scale",
         .options = options,
         .n_options = TOOL_COUNT(options),
         .positionals = folder,
-        .min_positionals = 1,
         .max_positionals = 1,
     };
     bool done;
     grq_status st = tool_parse(tool, &command, argc, argv, &done, err);
     if (st != GRQ_OK || done) return st;
+    if ((folder[0] != NULL) == (predictions != NULL))
+        return grq_fail(err, GRQ_E_USAGE, "give a run's folder, or --predictions");
+    if (folder[0] && grid_report_is_for(folder[0])) predictions = folder[0];
+    if (predictions) {
+        if (claims_path || expected_path)
+            return grq_fail(err, GRQ_E_USAGE, "--claims and --expected belong to a run's report, not to predictions");
+        return grid_report(tool, predictions, family, out ? out : predictions, err);
+    }
+    if (family || out) return grq_fail(err, GRQ_E_USAGE, "--family and --out belong to --predictions");
     report r = { .folder = folder[0], .root = input_root(NULL) };
     r.claims_path = claims_path ? strdup(claims_path)
                     : r.root    ? grq_path_join(r.root, "experiments/claims.json")

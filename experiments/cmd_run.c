@@ -211,7 +211,7 @@ static void print_command(FILE *to, const plan_step *step)
     fprintf(to, "\n");
 }
 
-static grq_status write_commands(const plan *p, grq_error *err)
+static grq_status write_commands(const plan *p, const char *config, grq_error *err)
 {
     char *path = grq_path_join(p->folder, "commands.sh");
     grq_outfile *file = NULL;
@@ -224,9 +224,21 @@ static grq_status write_commands(const plan *p, grq_error *err)
                 "PATH=$PWD/build/release:$PATH\n"
                 "command -v gaterq >/dev/null || { echo 'gaterq is not built: run make first' >&2; exit 3; }\n");
         for (size_t i = 0; i < p->n_steps; i++) print_command(to, &p->steps[i]);
-        fprintf(to, "gaterq report %s\n", p->folder);
+        if (p->report_on)
+            fprintf(to, "gaterq report --predictions %s --family %s --out %s\n", p->report_on, config, p->folder);
+        else fprintf(to, "gaterq report %s\n", p->folder);
         st = grq_outfile_commit(file, err);
     }
+    free(path);
+    return st;
+}
+
+/* The manifest is known before any file that it names is there; report says of each whether it is. */
+static grq_status write_predictions(const plan *p, grq_error *err)
+{
+    char *path = grq_path_join(p->folder, "predictions.json");
+    const grq_status st =
+        path ? write_text(path, p->predictions, err) : grq_fail(err, GRQ_E_NOMEM, "no memory for a path");
     free(path);
     return st;
 }
@@ -257,6 +269,7 @@ static grq_status write_run(const run_state *run, grq_error *err)
     }
     if (st == GRQ_OK) st = grq_file_read(run->config, 1 << 20, &text, &n, err);
     if (st == GRQ_OK) st = write_text(copy, text, err);
+    if (st == GRQ_OK && run->plan->predictions) st = write_predictions(run->plan, err);
     free(text);
     free(path);
     free(copy);
@@ -266,16 +279,19 @@ static grq_status write_run(const run_state *run, grq_error *err)
 
 static grq_status run_report(run_state *run, grq_error *err)
 {
-    char *argv[] = { "report", run->plan->folder, NULL };
+    char config[4096];
     tool_context own = *run->tool;
-    const grq_status st = cmd_report(&own, 2, argv, err);
-    return st;
+    if (!run->plan->report_on) return cmd_report(&own, 2, (char *[]){ "report", run->plan->folder, NULL }, err);
+    snprintf(config, sizeof config, "%s", run->config);
+    char *argv[] = { "report", "--predictions", run->plan->report_on, "--family",
+                     config,   "--out",         run->plan->folder,    NULL };
+    return cmd_report(&own, 7, argv, err);
 }
 
 static grq_status run_all(run_state *run, grq_error *err)
 {
     grq_status st = grq_make_directories(run->plan->folder, err);
-    if (st == GRQ_OK) st = write_commands(run->plan, err);
+    if (st == GRQ_OK) st = write_commands(run->plan, run->config, err);
     if (st == GRQ_OK) st = write_run(run, err);
     if (st == GRQ_OK) st = first_key(run, err);
     for (size_t i = 0; st == GRQ_OK && i < run->plan->n_steps; i++) st = run_step(run, i, err);

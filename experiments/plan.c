@@ -1,4 +1,4 @@
-#include "plan.h"
+#include "plan_steps.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -8,21 +8,10 @@
 
 #include "commands.h"
 #include "gaterq/file.h"
-#include "gaterq/geometry.h"
-
-/* What the config says, apart from world, model and train. */
-typedef struct {
-    const char *encoder, *budget, *readers;
-    uint64_t seed, n_stages, counting_tokens, trace_tokens, trace_questions, n_questions, max_new, n_resamples;
-    uint64_t layer_ids[GRQ_MAX_MEMORY_LAYERS];
-    size_t n_layers;
-} run_settings;
 
 /* ---- steps ---- */
 
-static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static char *text(const char *format, ...)
+char *plan_text(const char *format, ...)
 {
     char *out = NULL;
     va_list args;
@@ -32,10 +21,8 @@ static char *text(const char *format, ...)
     return out;
 }
 
-/* Takes ownership of name, result, output and of every argument; arguments end with NULL. An argument that could not be
- * allocated reads as the end, so the step is checked to be whole by its count. */
-static grq_status add_step(plan *p, char *name, tool_function *run, char *result, char *output, int n_arguments,
-                           char *const *arguments, grq_error *err)
+grq_status plan_add_step(plan *p, char *name, tool_function *run, char *result, char *output, int n_arguments,
+                         char *const *arguments, grq_error *err)
 {
     if (p->n_steps == PLAN_MAX_STEPS || n_arguments > PLAN_MAX_ARGUMENTS)
         return grq_fail(err, GRQ_E_USAGE, "the config asks for more than %d steps", PLAN_MAX_STEPS);
@@ -49,52 +36,59 @@ static grq_status add_step(plan *p, char *name, tool_function *run, char *result
     return whole ? GRQ_OK : grq_fail(err, GRQ_E_NOMEM, "no memory for the plan of a run");
 }
 
-#define STEP(p, name, run, result, output, err, ...)                                                                   \
-    add_step(p, name, run, result, output, (int)TOOL_COUNT(((char *[]){ __VA_ARGS__ })), (char *[]){ __VA_ARGS__ }, err)
-
-static char *number(uint64_t n)
+char *plan_number(uint64_t n)
 {
-    return text("%" PRIu64, n);
+    return plan_text("%" PRIu64, n);
 }
 
-static char *word(const char *w)
+char *plan_word(const char *w)
 {
     return strdup(w);
 }
 
-static grq_status plan_training(plan *p, const char *config, const run_settings *s, const char *v, double gate_cost,
-                                grq_error *err)
+grq_status plan_train(plan *p, const char *config, const run_settings *s, const char *v, double gate_cost,
+                      grq_error *err)
 {
     const char *f = p->folder;
-    grq_status st =
-        STEP(p, text("%s: train", v), cmd_train, text("%s/%s/train.json", f, v), text("%s/%s/model.safetensors", f, v),
-             err, word("train"), word("--config"), word(config), word("--out"), text("%s/%s/model.safetensors", f, v),
-             word("--gate-cost"), text("%.17g", gate_cost), word("--seed"), number(s->seed), word("--resume"));
+    return PLAN_STEP(p, plan_text("%s: train", v), cmd_train, plan_text("%s/%s/train.json", f, v),
+                     plan_text("%s/%s/model.safetensors", f, v), err, plan_word("train"), plan_word("--config"),
+                     plan_word(config), plan_word("--out"), plan_text("%s/%s/model.safetensors", f, v),
+                     plan_word("--gate-cost"), plan_text("%.17g", gate_cost), plan_word("--seed"), plan_number(s->seed),
+                     plan_word("--resume"));
+}
+
+grq_status plan_codes(plan *p, const char *config, const run_settings *s, const char *v, const char *at, grq_error *err)
+{
+    const char *f = p->folder;
+    grq_status st = GRQ_OK;
     for (size_t l = 0; st == GRQ_OK && l < s->n_layers; l++) {
         const uint64_t layer = s->layer_ids[l];
-        char *codes = text("%s/%s/codes/layer-%" PRIu64 ".safetensors", f, v, layer);
+        char *codes = plan_text("%s/%s/codes/layer-%" PRIu64 ".safetensors", f, at, layer);
         if (!codes) return grq_fail(err, GRQ_E_NOMEM, "no memory for the plan of a run");
-        st = STEP(p, text("%s: encode layer %" PRIu64, v, layer), cmd_encode, NULL, word(codes), err, word("encode"),
-                  word("--memory"), text("%s/%s/model.safetensors", f, v), word("--layer"), number(layer),
-                  word("--encoder"), word(s->encoder), word("--stages"), number(s->n_stages), word("--out"),
-                  word(codes));
+        st = PLAN_STEP(p, plan_text("%s: encode layer %" PRIu64, at, layer), cmd_encode, NULL, plan_word(codes), err,
+                       plan_word("encode"), plan_word("--memory"), plan_text("%s/%s/model.safetensors", f, v),
+                       plan_word("--layer"), plan_number(layer), plan_word("--encoder"), plan_word(s->encoder),
+                       plan_word("--stages"), plan_number(s->n_stages), plan_word("--out"), plan_word(codes));
         if (st == GRQ_OK)
-            st = STEP(p, text("%s: distortion of layer %" PRIu64, v, layer), cmd_distort,
-                      text("%s/%s/distort-%" PRIu64 ".json", f, v, layer), NULL, err, word("distort"), word(codes),
-                      word("--memory"), text("%s/%s/model.safetensors", f, v), word("--layer"), number(layer));
+            st = PLAN_STEP(p, plan_text("%s: distortion of layer %" PRIu64, at, layer), cmd_distort,
+                           plan_text("%s/%s/distort-%" PRIu64 ".json", f, at, layer), NULL, err, plan_word("distort"),
+                           plan_word(codes), plan_word("--memory"), plan_text("%s/%s/model.safetensors", f, v),
+                           plan_word("--layer"), plan_number(layer));
         if (st == GRQ_OK)
-            st = STEP(p, text("%s: verify layer %" PRIu64, v, layer), cmd_verify,
-                      text("%s/%s/verify-%" PRIu64 ".json", f, v, layer), text("%s.receipt.json", codes), err,
-                      word("verify"), word(codes), word("--memory"), text("%s/%s/model.safetensors", f, v),
-                      word("--layer"), number(layer), word("--seed"), number(s->seed));
+            st = PLAN_STEP(p, plan_text("%s: verify layer %" PRIu64, at, layer), cmd_verify,
+                           plan_text("%s/%s/verify-%" PRIu64 ".json", f, at, layer),
+                           plan_text("%s.receipt.json", codes), err, plan_word("verify"), plan_word(codes),
+                           plan_word("--memory"), plan_text("%s/%s/model.safetensors", f, v), plan_word("--layer"),
+                           plan_number(layer), plan_word("--seed"), plan_number(s->seed));
         free(codes);
     }
     if (st == GRQ_OK)
-        st = STEP(p, text("%s: count rows", v), cmd_count, NULL, text("%s/%s/counts.safetensors", f, v), err,
-                  word("count"), word("--model"), text("%s/%s/model.safetensors", f, v), word("--codes"),
-                  text("%s/%s/codes", f, v), word("--config"), word(config), word("--tokens"),
-                  number(s->counting_tokens), word("--seed"), number(s->seed), word("--out"),
-                  text("%s/%s/counts.safetensors", f, v));
+        st =
+            PLAN_STEP(p, plan_text("%s: count rows", at), cmd_count, NULL, plan_text("%s/%s/counts.safetensors", f, at),
+                      err, plan_word("count"), plan_word("--model"), plan_text("%s/%s/model.safetensors", f, v),
+                      plan_word("--codes"), plan_text("%s/%s/codes", f, at), plan_word("--config"), plan_word(config),
+                      plan_word("--tokens"), plan_number(s->counting_tokens), plan_word("--seed"), plan_number(s->seed),
+                      plan_word("--out"), plan_text("%s/%s/counts.safetensors", f, at));
     return st;
 }
 
@@ -104,51 +98,58 @@ static grq_status plan_trace(plan *p, const char *config, const run_settings *s,
 {
     const char *f = p->folder;
     const bool questions = !strcmp(kind, "questions");
-    char *trace = text("%s/%s/%s.h5", f, v, kind);
+    char *trace = plan_text("%s/%s/%s.h5", f, v, kind);
     if (!trace) return grq_fail(err, GRQ_E_NOMEM, "no memory for the plan of a run");
-    grq_status st =
-        STEP(p, text("%s: trace %s", v, kind), cmd_trace, NULL, word(trace), err, word("trace"), word("--model"),
-             text("%s/%s/model.safetensors", f, v), word("--codes"), text("%s/%s/codes", f, v), word("--counts"),
-             text("%s/%s/counts.safetensors", f, v), word("--config"), word(config),
-             questions ? word("--questions") : word("--tokens"), number(n), word("--budget"), word(s->budget),
-             word("--seed"), number(s->seed), word("--out"), word(trace));
+    grq_status st = PLAN_STEP(p, plan_text("%s: trace %s", v, kind), cmd_trace, NULL, plan_word(trace), err,
+                              plan_word("trace"), plan_word("--model"), plan_text("%s/%s/model.safetensors", f, v),
+                              plan_word("--codes"), plan_text("%s/%s/codes", f, v), plan_word("--counts"),
+                              plan_text("%s/%s/counts.safetensors", f, v), plan_word("--config"), plan_word(config),
+                              questions ? plan_word("--questions") : plan_word("--tokens"), plan_number(n),
+                              plan_word("--budget"), plan_word(s->budget), plan_word("--seed"), plan_number(s->seed),
+                              plan_word("--out"), plan_word(trace));
     if (st == GRQ_OK)
-        st = STEP(p, text("%s: premise on %s", v, kind), cmd_premise, text("%s/%s/premise-%s.json", f, v, kind), NULL,
-                  err, word("premise"), word(trace), word("--bootstrap"), number(s->n_resamples), word("--seed"),
-                  number(s->seed));
+        st =
+            PLAN_STEP(p, plan_text("%s: premise on %s", v, kind), cmd_premise,
+                      plan_text("%s/%s/premise-%s.json", f, v, kind), NULL, err, plan_word("premise"), plan_word(trace),
+                      plan_word("--bootstrap"), plan_number(s->n_resamples), plan_word("--seed"), plan_number(s->seed));
     if (st == GRQ_OK)
-        st = STEP(p, text("%s: ablate on %s", v, kind), cmd_ablate, text("%s/%s/ablate-%s.json", f, v, kind), NULL, err,
-                  word("ablate"), word(trace), word("--budget"), word(s->budget), word("--bootstrap"),
-                  number(s->n_resamples), word("--seed"), number(s->seed));
+        st = PLAN_STEP(p, plan_text("%s: ablate on %s", v, kind), cmd_ablate,
+                       plan_text("%s/%s/ablate-%s.json", f, v, kind), NULL, err, plan_word("ablate"), plan_word(trace),
+                       plan_word("--budget"), plan_word(s->budget), plan_word("--bootstrap"),
+                       plan_number(s->n_resamples), plan_word("--seed"), plan_number(s->seed));
     free(trace);
     return st;
 }
 
-static grq_status plan_evaluation(plan *p, const char *config, const run_settings *s, const char *v, grq_error *err)
+grq_status plan_ask(plan *p, const char *config, const run_settings *s, const char *v, const char *at, const char *into,
+                    grq_error *err)
 {
     const char *f = p->folder;
-    return STEP(p, text("%s: ask questions", v), cmd_eval, text("%s/%s/accuracy.json", f, v),
-                text("%s/%s/predictions", f, v), err, word("eval"), word("--model"),
-                text("%s/%s/model.safetensors", f, v), word("--config"), word(config), word("--codes"),
-                text("%s/%s/codes", f, v), word("--counts"), text("%s/%s/counts.safetensors", f, v), word("--budget"),
-                word(s->budget), word("--readers"), word(s->readers), word("--questions"), number(s->n_questions),
-                word("--max-new"), number(s->max_new), word("--bootstrap"), number(s->n_resamples), word("--seed"),
-                number(s->seed), word("--out"), text("%s/%s/predictions", f, v));
+    return PLAN_STEP(p, plan_text("%s: ask questions", into), cmd_eval, plan_text("%s/%s/accuracy.json", f, into),
+                     plan_text("%s/%s/predictions", f, into), err, plan_word("eval"), plan_word("--model"),
+                     plan_text("%s/%s/model.safetensors", f, v), plan_word("--config"), plan_word(config),
+                     plan_word("--codes"), plan_text("%s/%s/codes", f, at), plan_word("--counts"),
+                     plan_text("%s/%s/counts.safetensors", f, at), plan_word("--budget"), plan_word(s->budget),
+                     plan_word("--readers"), plan_word(s->readers), plan_word("--questions"),
+                     plan_number(s->n_questions), plan_word("--max-new"), plan_number(s->max_new),
+                     plan_word("--bootstrap"), plan_number(s->n_resamples), plan_word("--seed"), plan_number(s->seed),
+                     plan_word("--out"), plan_text("%s/%s/predictions", f, into));
 }
 
 static grq_status plan_variant(plan *p, const char *config, const run_settings *s, const char *v, double gate_cost,
                                grq_error *err)
 {
-    grq_status st = plan_training(p, config, s, v, gate_cost, err);
+    grq_status st = plan_train(p, config, s, v, gate_cost, err);
+    if (st == GRQ_OK) st = plan_codes(p, config, s, v, v, err);
     if (st == GRQ_OK) st = plan_trace(p, config, s, v, "text", s->trace_tokens, err);
     if (st == GRQ_OK) st = plan_trace(p, config, s, v, "questions", s->trace_questions, err);
-    if (st == GRQ_OK) st = plan_evaluation(p, config, s, v, err);
+    if (st == GRQ_OK) st = plan_ask(p, config, s, v, v, v, err);
     return st;
 }
 
 /* ---- reading ---- */
 
-static grq_status read_layers(grq_json_node *root, run_settings *s, grq_error *err)
+grq_status plan_read_layers(grq_json_node *root, run_settings *s, grq_error *err)
 {
     grq_json_node *model, *memory, *layers;
     grq_status st = grq_json_object(root, "model", &model, err);
@@ -164,9 +165,17 @@ static grq_status read_layers(grq_json_node *root, run_settings *s, grq_error *e
     return st;
 }
 
+grq_status plan_read_counting(grq_json_node *root, run_settings *s, grq_error *err)
+{
+    grq_json_node *counting;
+    grq_status st = grq_json_object(root, "counting", &counting, err);
+    if (st == GRQ_OK) st = grq_json_u64(counting, "tokens", 1, 1000000000, &s->counting_tokens, err);
+    return st == GRQ_OK ? grq_json_finish(counting, err) : st;
+}
+
 static grq_status read_settings(grq_json_node *root, run_settings *s, grq_error *err)
 {
-    grq_json_node *codes, *counting, *trace, *evaluate;
+    grq_json_node *codes, *trace, *evaluate;
     grq_status st = grq_json_u64(root, "seed", 0, UINT64_MAX / 2, &s->seed, err);
     if (st == GRQ_OK) st = grq_json_u64(root, "bootstrap", 0, 1000000, &s->n_resamples, err);
     if (st == GRQ_OK) st = grq_json_string(root, "budget", &s->budget, err);
@@ -174,9 +183,7 @@ static grq_status read_settings(grq_json_node *root, run_settings *s, grq_error 
     if (st == GRQ_OK) st = grq_json_string(codes, "encoder", &s->encoder, err);
     if (st == GRQ_OK) st = grq_json_u64(codes, "stages", 2, 3, &s->n_stages, err);
     if (st == GRQ_OK) st = grq_json_finish(codes, err);
-    if (st == GRQ_OK) st = grq_json_object(root, "counting", &counting, err);
-    if (st == GRQ_OK) st = grq_json_u64(counting, "tokens", 1, 1000000000, &s->counting_tokens, err);
-    if (st == GRQ_OK) st = grq_json_finish(counting, err);
+    if (st == GRQ_OK) st = plan_read_counting(root, s, err);
     if (st == GRQ_OK) st = grq_json_object(root, "trace", &trace, err);
     if (st == GRQ_OK) st = grq_json_u64(trace, "tokens", 1, 1000000000, &s->trace_tokens, err);
     if (st == GRQ_OK) st = grq_json_u64(trace, "questions", 1, 1000000000, &s->trace_questions, err);
@@ -186,7 +193,7 @@ static grq_status read_settings(grq_json_node *root, run_settings *s, grq_error 
     if (st == GRQ_OK) st = grq_json_u64(evaluate, "questions", 0, 1000000000, &s->n_questions, err);
     if (st == GRQ_OK) st = grq_json_u64(evaluate, "max_new", 1, 1024, &s->max_new, err);
     if (st == GRQ_OK) st = grq_json_finish(evaluate, err);
-    if (st == GRQ_OK) st = read_layers(root, s, err);
+    if (st == GRQ_OK) st = plan_read_layers(root, s, err);
     return st;
 }
 
@@ -222,7 +229,7 @@ static grq_status plan_variants(plan *p, grq_json_node *root, const char *config
             if (!strcmp(p->variants[k], name))
                 st = grq_fail(err, GRQ_E_USAGE, "%s: variant \"%s\" is listed twice", grq_json_where(v), name);
         if (st != GRQ_OK) break;
-        p->variants[p->n_variants++] = word(name);
+        p->variants[p->n_variants++] = plan_word(name);
         st = plan_variant(p, config, s, name, gate_cost, err);
     }
     return st;
@@ -236,10 +243,29 @@ static grq_status read_heading(grq_json_node *root, const char *folder, plan *p,
     if (st == GRQ_OK) st = grq_json_string(root, "title", &title, err);
     if (st == GRQ_OK) st = grq_json_string(root, "about", &about, err);
     if (st != GRQ_OK) return st;
-    p->id = word(id);
-    p->title = word(title);
-    p->folder = folder ? word(folder) : text("results/%s", id);
+    p->id = plan_word(id);
+    p->title = plan_word(title);
+    p->folder = folder ? plan_word(folder) : plan_text("results/%s", id);
     return p->id && p->title && p->folder ? GRQ_OK : grq_fail(err, GRQ_E_NOMEM, "no memory for the plan of a run");
+}
+
+grq_status plan_world(plan *p, grq_json_node *root, const char *config, grq_error *err)
+{
+    grq_json_node *unused;
+    grq_status st = grq_json_object(root, "world", &unused, err);        /* read by cmd_world */
+    if (st == GRQ_OK) st = grq_json_object(root, "train", &unused, err); /* read by cmd_train */
+    if (st != GRQ_OK) return st;
+    return PLAN_STEP(p, plan_word("world"), cmd_world, plan_text("%s/world.json", p->folder),
+                     plan_text("%s/facts.tsv", p->folder), err, plan_word("world"), plan_word("--config"),
+                     plan_word(config), plan_word("--out"), plan_text("%s/facts.tsv", p->folder));
+}
+
+static grq_status read_variants(grq_json_node *root, const char *config, plan *p, run_settings *s, grq_error *err)
+{
+    grq_status st = read_settings(root, s, err);
+    p->seed = s->seed;
+    if (st == GRQ_OK) st = plan_world(p, root, config, err);
+    return st == GRQ_OK ? plan_variants(p, root, config, s, err) : st;
 }
 
 grq_status plan_read(const char *config_path, const char *folder, plan *p, grq_error *err)
@@ -248,16 +274,11 @@ grq_status plan_read(const char *config_path, const char *folder, plan *p, grq_e
     grq_json *document = NULL;
     run_settings s = { 0 };
     grq_status st = grq_json_open(config_path, &document, err);
-    grq_json_node *root = st == GRQ_OK ? grq_json_root(document) : NULL, *unused;
+    grq_json_node *root = st == GRQ_OK ? grq_json_root(document) : NULL;
     if (st == GRQ_OK) st = read_heading(root, folder, p, err);
-    if (st == GRQ_OK) st = read_settings(root, &s, err);
-    p->seed = s.seed;
-    if (st == GRQ_OK) st = grq_json_object(root, "world", &unused, err); /* read by cmd_world */
-    if (st == GRQ_OK) st = grq_json_object(root, "train", &unused, err); /* read by cmd_train */
-    if (st == GRQ_OK)
-        st = STEP(p, word("world"), cmd_world, text("%s/world.json", p->folder), text("%s/facts.tsv", p->folder), err,
-                  word("world"), word("--config"), word(config_path), word("--out"), text("%s/facts.tsv", p->folder));
-    if (st == GRQ_OK) st = plan_variants(p, root, config_path, &s, err);
+    if (st == GRQ_OK && grq_json_find(root, "family")) st = plan_read_family(root, config_path, p, err);
+    else if (st == GRQ_OK && grq_json_find(root, "grid")) st = plan_read_grid(root, config_path, p, &s, err);
+    else if (st == GRQ_OK) st = read_variants(root, config_path, p, &s, err);
     if (st == GRQ_OK) st = grq_json_finish(root, err);
     grq_json_close(document);
     if (st != GRQ_OK) plan_free(p);
@@ -274,6 +295,8 @@ void plan_free(plan *p)
         free(s->output);
     }
     for (size_t i = 0; i < p->n_variants; i++) free(p->variants[i]);
+    free(p->predictions);
+    free(p->report_on);
     free(p->id);
     free(p->title);
     free(p->folder);

@@ -7,7 +7,7 @@
 
 #include "tool.h"
 
-enum { PLAN_MAX_ARGUMENTS = 32, PLAN_MAX_STEPS = 64 };
+enum { PLAN_MAX_ARGUMENTS = 32, PLAN_MAX_STEPS = 128 };
 
 typedef struct {
     char *name; /* "priced: encode layer 1" */
@@ -25,6 +25,8 @@ typedef struct {
     plan_step steps[PLAN_MAX_STEPS];
     size_t n_variants;
     char *variants[8];
+    char *predictions; /* text of predictions.json, the manifest of a grid's run; NULL: none */
+    char *report_on;   /* folder of scored predictions that the report is about; NULL: the run's own */
 } plan;
 
 /* Reads and checks the whole config; world, model and train objects are checked by the commands that read them. */
