@@ -97,11 +97,14 @@ static grq_status read_budget(grq_json_node *node, bool miniature, grid_budget *
 
 static grq_status read_suite(grq_json_node *node, bool miniature, grid_suite *s, grq_error *err)
 {
-    const char *not_run = NULL;
+    const char *not_run = NULL, *title = NULL;
     grq_status st = read_names(node, &s->name, &s->title, err);
     if (st == GRQ_OK) st = grq_json_u64(node, "items", 1, 1000000000, &s->n_items, err);
     if (st == GRQ_OK && grq_json_find(node, "miniature_not_run"))
         st = grq_json_string(node, "miniature_not_run", &not_run, err);
+    if (st == GRQ_OK && grq_json_find(node, "miniature_title"))
+        st = grq_json_string(node, "miniature_title", &title, err);
+    if (miniature && title) s->title = title;
     s->not_run = miniature ? not_run : NULL;
     return st == GRQ_OK ? grq_json_finish(node, err) : st;
 }

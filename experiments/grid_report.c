@@ -151,7 +151,12 @@ static grq_status write_markdown(const grid_state *s, const char *out, grq_error
     if (st != GRQ_OK) return st;
     FILE *to = grq_outfile_stream(file);
     write_heading(s, to);
-    fprintf(to, "## Accuracy\n\n%zu of %zu cells run. Intervals: Wilson.\n\n", s->n_run, s->n_cells);
+    fprintf(to,
+            "## Accuracy\n\n%zu of %zu cells run. Intervals: Wilson. Budgets are named by their bits at rows of 256 "
+            "values; "
+            "*bits per value* is for the model's own rows: one bit and the row's share of an FP16 scale per stage "
+            "read.\n\n",
+            s->n_run, s->n_cells);
     table_markdown(&s->accuracy, to);
     fprintf(to, "## %s\n\n", s->family.title);
     write_family_note(s, to);

@@ -18,14 +18,27 @@ typedef struct {
     cells *c;
     table *out;
     size_t n_run, n_cells;
-    char reasons[1200]; /* of the row, each once */
+    char reasons[GRID_MOST][CELL_REASON_BYTES]; /* of the row, by suite; "" where there is none */
 } accuracy_state;
 
-static void add_reason(accuracy_state *s, const char *suite, const char *reason)
+/* "TriviaQA, CMMLU: not asked; PopQA: file x is not there": suites with the same reason together. */
+static void put_reasons(const accuracy_state *s)
 {
-    const size_t used = strlen(s->reasons);
-    if (strstr(s->reasons, reason)) return;
-    snprintf(s->reasons + used, sizeof s->reasons - used, "%s%s: %s", used ? "; " : "", suite, reason);
+    char text[2048] = "";
+    for (size_t i = 0; i < s->g->n_suites; i++) {
+        bool said = !s->reasons[i][0];
+        for (size_t k = 0; k < i; k++) said |= !strcmp(s->reasons[k], s->reasons[i]);
+        if (said) continue;
+        for (size_t k = i; k < s->g->n_suites; k++) {
+            const size_t used = strlen(text);
+            const char *const sep = k > i ? ", " : used ? "; " : "";
+            if (!strcmp(s->reasons[k], s->reasons[i]))
+                snprintf(text + used, sizeof text - used, "%s%s", sep, s->g->suites[k].title);
+        }
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, ": %s", s->reasons[i]);
+    }
+    table_cell(s->out, ROW_COLUMNS + 2 * s->g->n_suites + 1, "%s", text);
 }
 
 /* Mean over CMMLU's subjects of their accuracies; NaN where ids have no subject. */
@@ -52,25 +65,21 @@ static grq_status accuracy_cell(accuracy_state *s, cell_key *key, size_t suite, 
     const grid_suite *const in = &s->g->suites[suite];
     const size_t column = ROW_COLUMNS + 2 * suite, macro_column = ROW_COLUMNS + 2 * s->g->n_suites;
     const scored_file *file;
-    char reason[CELL_REASON_BYTES];
+    char *const reason = s->reasons[suite];
     key->suite = in->name;
     const grq_status st = cells_get(s->c, key, &file, reason, err);
     if (st != GRQ_OK) return st;
     s->n_cells++;
     if (!file) {
         table_cell(s->out, column, "NOT RUN");
-        add_reason(s, in->title, reason);
         return GRQ_OK;
     }
     s->n_run++;
     const grq_interval wilson = grq_wilson(file->n_correct, file->n);
     table_cell(s->out, column, "%.2f", 100 * wilson.value);
     table_cell(s->out, column + 1, "%.2f to %.2f", 100 * wilson.low, 100 * wilson.high);
-    if (!s->c->miniature && file->n != in->n_items) {
-        char part[96];
-        snprintf(part, sizeof part, "%zu of %" PRIu64 " items", file->n, in->n_items);
-        add_reason(s, in->title, part);
-    }
+    if (!s->c->miniature && file->n != in->n_items)
+        snprintf(reason, CELL_REASON_BYTES, "%zu of %" PRIu64 " items", file->n, in->n_items);
     if (!strcmp(in->name, "cmmlu") && !isnan(macro_accuracy(file)))
         table_cell(s->out, macro_column, "%.2f", 100 * macro_accuracy(file));
     return GRQ_OK;
@@ -83,7 +92,6 @@ static grq_status accuracy_row(accuracy_state *s, const grid_model *model, const
                      .encoder = encoder ? encoder->name : NULL,
                      .budget = budget ? budget->name : NULL,
                      .ordering = ordering };
-    s->reasons[0] = '\0';
     table_row(s->out);
     table_cell(s->out, 0, "%s", model->title);
     table_cell(s->out, 1, "%s", encoder ? encoder->title : "none");
@@ -92,7 +100,7 @@ static grq_status accuracy_row(accuracy_state *s, const grid_model *model, const
     if (!isnan(bits)) table_cell(s->out, 3, "%.3f", bits);
     grq_status st = GRQ_OK;
     for (size_t k = 0; st == GRQ_OK && k < s->g->n_suites; k++) st = accuracy_cell(s, &key, k, err);
-    table_cell(s->out, ROW_COLUMNS + 2 * s->g->n_suites + 1, "%s", s->reasons);
+    put_reasons(s);
     return st;
 }
 
