@@ -78,7 +78,7 @@ refuse 'scale is "large"' 's/"full", "title"/"large", "title"/'
 refuse 'schema is "gaterq-predictions-2"' 's/predictions-1/predictions-2/'
 refuse 'popqa name other data' 's/"popqa.tsv"/"other.tsv"/'
 refuse 'entries\[0\]: the key "file" is missing' 's/"file": "base/"filee": "base/'
-refuse 'entries\[0\].*"note"' 's/"file": "base/"note": 1, "file": "base/'
+refuse 'entries\[0\].note: unknown key' 's/"file": "base/"note": 1, "file": "base/'
 expect 3 'predictions.json' "$GATERQ" report --predictions "$scratch/nowhere"
 expect 2 'give a run' "$GATERQ" report
 expect 2 'belong to --predictions' "$GATERQ" report results/x --out y
