@@ -54,6 +54,14 @@ static grq_status read_config(builder *b, grq_json_node *config, const char *fol
 
 /* ---- the file ---- */
 
+/* Where datasets/fetch puts files. The caller frees; NULL where neither variable is set, and when out of memory. */
+static char *cache_folder(void)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (cache && *cache) return grq_path_join(cache, "gaterq/datasets");
+    return home && *home ? grq_path_join(home, ".cache/gaterq/datasets") : NULL;
+}
+
 /* Roots in order; in each the file by its name, and for the official file the reconstruction that holds what is
  * publicly known of it. */
 static grq_status find_data(const char *data, const char *folder, char **out, grq_error *err)
@@ -61,23 +69,28 @@ static grq_status find_data(const char *data, const char *folder, char **out, gr
     const char *stand_in = strcmp(data, "popqa/popQA.tsv") ? data : "popqa/popQA.reconstructed.tsv";
     const char *given = getenv("GATERQ_DATA");
     char *shared = grq_path_join(folder, "../shared/datasets");
-    const char *const roots[] = { given && *given ? given : NULL, shared };
+    char *cache = cache_folder();
+    const char *const roots[] = { given && *given ? given : NULL, shared, cache };
     *out = NULL;
-    if (!shared) return no_memory(err);
+    if (!shared) {
+        free(cache);
+        return no_memory(err);
+    }
     if (data[0] == '/') *out = strdup(data);
-    for (size_t i = 0; !*out && i < 4; i++) {
+    for (size_t i = 0; !*out && i < 6; i++) {
         const char *root = roots[i / 2];
         char *path = root ? grq_path_join(root, i % 2 ? stand_in : data) : NULL;
         if (path && grq_file_exists(path)) *out = path;
         else free(path);
     }
     free(shared);
+    free(cache);
     if (*out) return GRQ_OK;
-    return grq_fail(
-        err, GRQ_E_IO,
-        "%s: not found in $GATERQ_DATA nor in ../shared/datasets; get PopQA's test.tsv (dataset akariasai/PopQA) and "
-        "put it at $GATERQ_DATA/%s",
-        data, data);
+    return grq_fail(err, GRQ_E_IO,
+                    "%s: not found in $GATERQ_DATA, ../shared/datasets nor the cache; datasets/fetch popqa gets "
+                    "PopQA, or put "
+                    "its test.tsv (dataset akariasai/PopQA) at $GATERQ_DATA/%s",
+                    data, data);
 }
 
 static int by_question(const void *a, const void *b)
