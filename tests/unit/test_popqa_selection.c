@@ -119,11 +119,11 @@ static void data_is_looked_for_in_order(void **state)
                    "popqa/other.tsv: not found in $GATERQ_DATA");
     assert_null(world);
     unsetenv("GATERQ_DATA");
-    /* Then the cache of datasets/fetch. */
+    /* Last the cache of datasets/fetch. */
     assert_ok(grq_make_directories(test_path("gaterq/datasets/popqa"), &err), &err);
     setenv("XDG_CACHE_HOME", test_folder(), 1);
-    test_write_text("gaterq/datasets/popqa/popQA.tsv", two);
-    assert_int_equal(n_facts_of("popqa/popQA.tsv"), 2);
+    test_write_text("gaterq/datasets/popqa/cached.tsv", two);
+    assert_int_equal(n_facts_of("popqa/cached.tsv"), 2);
     unsetenv("XDG_CACHE_HOME");
 }
 
