@@ -17,7 +17,7 @@ enum { N_ITEMS = 14267, MOST_ANSWERS = 190, ANSWER_BYTES = 48, OUTPUT_BYTES = 12
 static const double MEAN_ANSWERS = 3.82;
 
 typedef struct {
-    grq_score_item *items;
+    grq_suite_item *items;
     char (*ids)[16], *answers; /* (all answers, ANSWER_BYTES) */
     const char **accepted;
     char *lines; /* a predictions file */
@@ -65,7 +65,7 @@ static size_t draw_n_answers(grq_rng *rng, size_t item)
 static void put_line(made_up *m, grq_rng *rng, size_t i)
 {
     char output[OUTPUT_BYTES];
-    const grq_score_item *const item = &m->items[i];
+    const grq_suite_item *const item = &m->items[i];
     size_t n = put_words(rng, 1 + grq_rng_below(rng, 5), output, OUTPUT_BYTES - ANSWER_BYTES - 1);
     if (grq_rng_below(rng, 2))
         snprintf(output + n, sizeof output - n, " %s", item->accepted[grq_rng_below(rng, item->n_accepted)]);
@@ -92,7 +92,7 @@ static grq_status make_up(uint64_t seed, made_up *m, grq_error *err)
     }
     for (size_t i = 0, first = 0; i < N_ITEMS; first += counts[i++]) {
         snprintf(m->ids[i], sizeof m->ids[i], "%zu", 1000000 + i);
-        m->items[i] = (grq_score_item){
+        m->items[i] = (grq_suite_item){
             .id = m->ids[i], .popularity = NAN, .n_accepted = counts[i], .accepted = m->accepted + first
         };
         put_line(m, &rng, i);

@@ -53,7 +53,7 @@ static void put_verdicts(grq_json_writer *w, const score_results *r, size_t i)
 
 static grq_status put_line(grq_json_writer *w, const score_results *r, size_t i, grq_error *err)
 {
-    const grq_score_item *const item = &r->items->items[i];
+    const grq_suite_item *const item = &r->items->items[i];
     const grq_prediction *const p = r->of_item[i];
     const grq_rule_score *const s = &r->scores[0];
     grq_status st = GRQ_OK;

@@ -22,42 +22,19 @@ grq_status score_suite_find(const char *name, const score_suite **out, grq_error
 
 /* ---- items ---- */
 
-static grq_status open_facts(const char *data, score_items *out, grq_error *err)
-{
-    const grq_status st = grq_facts_open(data, &out->facts, err);
-    if (st != GRQ_OK) return st;
-    out->n = grq_facts_count(out->facts);
-    out->items = out->of_facts = calloc(out->n + 1, sizeof *out->of_facts);
-    if (!out->items) return grq_fail(err, GRQ_E_NOMEM, "no memory for the items of %s", data);
-    for (size_t i = 0; i < out->n; i++) {
-        const grq_fact *const fact = grq_facts_at(out->facts, i);
-        out->of_facts[i] = (grq_score_item){ .id = fact->id,
-                                             .question = fact->question,
-                                             .group = fact->relation,
-                                             .popularity = fact->popularity,
-                                             .n_accepted = fact->n_accepted,
-                                             .accepted = fact->accepted };
-    }
-    return GRQ_OK;
-}
-
 grq_status score_items_open(const score_suite *suite, const char *data, score_items *out, grq_error *err)
 {
     *out = (score_items){ .suite = suite, .data = data };
-    if (!strcmp(suite->name, "popqa")) return open_facts(data, out, err);
-    const grq_status st = !strcmp(suite->name, "cmmlu")
-                              ? score_data_open_cmmlu(data, &out->owned, err)
-                              : score_data_open_questions(data, !strcmp(suite->name, "triviaqa"), &out->owned, err);
-    out->n = out->owned.n;
-    out->items = out->owned.items;
-    return st;
+    const grq_status st = grq_suite_open(suite->name, data, &out->opened, err);
+    if (st != GRQ_OK) return st;
+    out->n = grq_suite_count(out->opened);
+    out->items = grq_suite_items(out->opened);
+    return GRQ_OK;
 }
 
 void score_items_close(score_items *items)
 {
-    free(items->of_facts);
-    grq_facts_close(items->facts);
-    score_data_close(&items->owned);
+    grq_suite_close(items->opened);
     *items = (score_items){ 0 };
 }
 

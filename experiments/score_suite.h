@@ -4,7 +4,6 @@
 
 #include "gaterq/facts.h"
 #include "gaterq/score.h"
-#include "score_data.h"
 
 typedef struct {
     const char *name;                   /* "popqa" */
@@ -19,11 +18,9 @@ grq_status score_suite_find(const char *name, const score_suite **out, grq_error
 typedef struct {
     const score_suite *suite;
     const char *data;
+    grq_suite *opened;
     size_t n;
-    const grq_score_item *items;
-    grq_score_item *of_facts; /* PopQA: borrowed from the facts */
-    grq_facts *facts;
-    score_data owned; /* the other suites */
+    const grq_suite_item *items; /* borrowed from it */
 } score_items;
 
 grq_status score_items_open(const score_suite *suite, const char *data, score_items *out, grq_error *err);

@@ -10,7 +10,7 @@ const char *const grq_refusal_sentence = "I do not know the answer to this quest
 
 /* ---- which prediction belongs to which item ---- */
 
-static grq_status list_missing(const char *data, const grq_score_item *items, size_t n_items,
+static grq_status list_missing(const char *data, const grq_suite_item *items, size_t n_items,
                                const grq_predictions *predictions, const grq_prediction *const *of_item, grq_error *err)
 {
     const char **const ids = calloc(n_items + 1, sizeof *ids);
@@ -51,7 +51,7 @@ static grq_status list_foreign(const char *data, const grq_predictions *predicti
                     list);
 }
 
-grq_status grq_score_align(const char *suite, const char *data, const grq_score_item *items, size_t n_items,
+grq_status grq_score_align(const char *suite, const char *data, const grq_suite_item *items, size_t n_items,
                            const grq_predictions *predictions, bool partial, const grq_prediction **of_item,
                            grq_error *err)
 {
@@ -79,7 +79,7 @@ grq_status grq_score_align(const char *suite, const char *data, const grq_score_
 
 /* ---- scores ---- */
 
-static grq_status score_likelihoods(const grq_score_item *item, const grq_prediction *p, grq_rule_score *out,
+static grq_status score_likelihoods(const grq_suite_item *item, const grq_prediction *p, grq_rule_score *out,
                                     double *score, grq_error *err)
 {
     if (p->n_loglikelihoods != GRQ_N_CHOICES)
@@ -106,7 +106,7 @@ static grq_status count_no_choice(const grq_prediction *p, grq_rule_score *out, 
 }
 
 /* What can be had for nothing. */
-static grq_status score_floors(const grq_score_item *item, grq_rule_score *out, grq_error *err)
+static grq_status score_floors(const grq_suite_item *item, grq_rule_score *out, grq_error *err)
 {
     double echo = 0, refusal = 0;
     grq_status st = GRQ_OK;
@@ -120,7 +120,7 @@ static grq_status score_floors(const grq_score_item *item, grq_rule_score *out, 
     return st;
 }
 
-static grq_status score_output(const grq_score_item *item, const grq_prediction *p, grq_rule_score *out, double *score,
+static grq_status score_output(const grq_suite_item *item, const grq_prediction *p, grq_rule_score *out, double *score,
                                grq_error *err)
 {
     if (!p->output)
@@ -142,7 +142,7 @@ static grq_status choose_cut(grq_rule_score *out, const grq_match_cut *cut, cons
 }
 
 grq_status grq_score_by_rule(const grq_match_rule *rule, const grq_match_cut *cut, const grq_match_cut *suite_cut,
-                             const grq_score_item *items, size_t n_items, const grq_prediction *const *of_item,
+                             const grq_suite_item *items, size_t n_items, const grq_prediction *const *of_item,
                              grq_rule_score *out, grq_error *err)
 {
     *out = (grq_rule_score){ .rule = rule, .scores = malloc((n_items + 1) * sizeof *out->scores) };

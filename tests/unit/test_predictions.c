@@ -172,7 +172,7 @@ static void items_and_predictions_must_agree(void **state)
 {
     (void)state;
     const char *const accepted[] = { "A" };
-    const grq_score_item items[] = { { .id = "1", .accepted = accepted, .n_accepted = 1 },
+    const grq_suite_item items[] = { { .id = "1", .accepted = accepted, .n_accepted = 1 },
                                      { .id = "x", .accepted = accepted, .n_accepted = 1 },
                                      { .id = "x", .accepted = accepted, .n_accepted = 1 } };
     const grq_prediction *of_item[3];
@@ -217,7 +217,7 @@ static void likelihoods_choose(void **state)
             char text[128];
             snprintf(text, sizeof text, "{\"id\":1,\"loglikelihoods\":%s}", cases[i].line);
             grq_predictions p = parse(text);
-            const grq_score_item item = { .id = "1", .accepted = &letters[gold], .n_accepted = 1 };
+            const grq_suite_item item = { .id = "1", .accepted = &letters[gold], .n_accepted = 1 };
             const grq_prediction *const of_item = &p.items[0];
             grq_rule_score score;
             assert_ok(grq_score_by_rule(rule, NULL, NULL, &item, 1, &of_item, &score, &err), &err);
@@ -230,7 +230,7 @@ static void likelihoods_choose(void **state)
             grq_predictions_close(&p);
         }
     grq_predictions p = parse("{\"id\":1,\"loglikelihoods\":[-1,-2,-3]}");
-    const grq_score_item item = { .id = "1", .accepted = letters, .n_accepted = 1 };
+    const grq_suite_item item = { .id = "1", .accepted = letters, .n_accepted = 1 };
     const grq_prediction *const of_item = &p.items[0];
     grq_rule_score score;
     assert_refused(grq_score_by_rule(rule, NULL, NULL, &item, 1, &of_item, &score, &err), GRQ_E_DATA, &err,

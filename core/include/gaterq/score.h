@@ -8,20 +8,12 @@
 
 #include "gaterq/match.h"
 #include "gaterq/predictions.h"
-
-/* All borrowed. */
-typedef struct {
-    const char *id, *question;
-    const char *group; /* PopQA: the relation; CMMLU: the subject; else NULL */
-    double popularity; /* PopQA: s_pop; NaN where there is none */
-    size_t n_accepted;
-    const char *const *accepted; /* CMMLU: one letter */
-} grq_score_item;
+#include "gaterq/suite.h"
 
 /* The prediction of each item, of_item (n_items); NULL where it has none. Every prediction must belong to an item and
  * to `suite` (where its line names one), and without `partial` every item must have one: else GRQ_E_DATA with the list.
  * `data` names the items in messages. */
-grq_status grq_score_align(const char *suite, const char *data, const grq_score_item *items, size_t n_items,
+grq_status grq_score_align(const char *suite, const char *data, const grq_suite_item *items, size_t n_items,
                            const grq_predictions *predictions, bool partial, const grq_prediction **of_item,
                            grq_error *err);
 
@@ -44,7 +36,7 @@ extern const char *const grq_refusal_sentence; /* "I do not know the answer to t
  * without what the rule needs (output, four loglikelihoods) is GRQ_E_DATA with its line. Ends with _free, also after a
  * failure. */
 grq_status grq_score_by_rule(const grq_match_rule *rule, const grq_match_cut *cut, const grq_match_cut *suite_cut,
-                             const grq_score_item *items, size_t n_items, const grq_prediction *const *of_item,
+                             const grq_suite_item *items, size_t n_items, const grq_prediction *const *of_item,
                              grq_rule_score *out, grq_error *err);
 void grq_rule_score_free(grq_rule_score *score);
 

@@ -1,6 +1,6 @@
-/* experiments/score_csv.h - records of delimited text with RFC 4180 quoting: CMMLU (commas), DPR's files (tabs). */
-#ifndef GATERQ_SCORE_CSV_H
-#define GATERQ_SCORE_CSV_H
+/* qa/csv.h - records of delimited text with RFC 4180 quoting: CMMLU (commas), DPR's files (tabs). */
+#ifndef GATERQ_QA_CSV_H
+#define GATERQ_QA_CSV_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,19 +12,19 @@ typedef struct {
     char *at, *end;   /* the text, followed by a NUL; fields are unquoted in place */
     char separator;
     size_t line; /* of the next record, 1-based */
-} csv_reader;
+} grq_csv;
 
-enum { CSV_MAX_FIELDS = 16 };
+enum { GRQ_CSV_MAX_FIELDS = 16, GRQ_CSV_MAX_RECORD = 16 << 20 };
 
 typedef struct {
     size_t line, n_fields;
-    char *fields[CSV_MAX_FIELDS];
-} csv_record;
+    char *fields[GRQ_CSV_MAX_FIELDS];
+} grq_csv_record;
 
 /* The next record; *more is false at the end. Empty lines are skipped, LF and CRLF end a line. An unfinished quote,
- * text behind a closing quote and too many fields are errors with file and line. */
-grq_status csv_next(csv_reader *r, csv_record *out, bool *more, grq_error *err);
+ * text behind a closing quote, too many fields and records beyond 16 MiB are errors with file and line. */
+grq_status grq_csv_next(grq_csv *r, grq_csv_record *out, bool *more, grq_error *err);
 /* Takes one layer of quotes off a whole field, in place: where it starts and ends with one. */
-void csv_unquote(char *field);
+void grq_csv_unquote(char *field);
 
 #endif

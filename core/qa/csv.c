@@ -1,8 +1,8 @@
-#include "score_csv.h"
+#include "csv.h"
 
 #include <string.h>
 
-static size_t line_end(const csv_reader *r)
+static size_t line_end(const grq_csv *r)
 {
     if (r->at == r->end) return 0;
     if (*r->at == '\n') return 1;
@@ -10,7 +10,7 @@ static size_t line_end(const csv_reader *r)
 }
 
 /* Copies up to the closing quote over itself; *to ends behind the last character. False when there is none. */
-static bool take_quoted(csv_reader *r, char **to)
+static bool take_quoted(grq_csv *r, char **to)
 {
     for (r->at++; r->at < r->end; r->at++) {
         if (*r->at == '"') {
@@ -25,7 +25,7 @@ static bool take_quoted(csv_reader *r, char **to)
     return true;
 }
 
-static grq_status take_field(csv_reader *r, csv_record *record, bool *more_fields, grq_error *err)
+static grq_status take_field(grq_csv *r, grq_csv_record *record, bool *more_fields, grq_error *err)
 {
     char *const field = r->at, *to = r->at;
     if (r->at < r->end && *r->at == '"') {
@@ -46,23 +46,27 @@ static grq_status take_field(csv_reader *r, csv_record *record, bool *more_field
     return GRQ_OK;
 }
 
-grq_status csv_next(csv_reader *r, csv_record *out, bool *more, grq_error *err)
+grq_status grq_csv_next(grq_csv *r, grq_csv_record *out, bool *more, grq_error *err)
 {
     for (size_t n; (n = line_end(r)) > 0; r->line++) r->at += n;
+    const char *const begin = r->at;
     *more = r->at < r->end;
     out->n_fields = 0;
     out->line = r->line;
     for (bool more_fields = *more; more_fields;) {
-        if (out->n_fields == CSV_MAX_FIELDS)
+        if (out->n_fields == GRQ_CSV_MAX_FIELDS)
             return grq_fail(err, GRQ_E_DATA, "%s: line %zu has more than %d fields", r->path, out->line,
-                            CSV_MAX_FIELDS);
+                            GRQ_CSV_MAX_FIELDS);
         const grq_status st = take_field(r, out, &more_fields, err);
         if (st != GRQ_OK) return st;
     }
+    if (r->at - begin > GRQ_CSV_MAX_RECORD)
+        return grq_fail(err, GRQ_E_DATA, "%s: line %zu: a record of %td bytes; %d are allowed", r->path, out->line,
+                        r->at - begin, GRQ_CSV_MAX_RECORD);
     return GRQ_OK;
 }
 
-void csv_unquote(char *field)
+void grq_csv_unquote(char *field)
 {
     const size_t n = strlen(field);
     if (n < 2 || field[0] != '"' || field[n - 1] != '"') return;
