@@ -14,6 +14,7 @@ const tool_entry tool_entries[] = {
     { "report", cmd_report, "tables, figures and a verdict per claim from a run's folder" },
     { "train", cmd_train, "train a miniature language model with memory layers" },
     { "eval", cmd_eval, "ask a model a suite's questions with a table, codes or a policy; one JSON line per item" },
+    { "prompts", cmd_prompts, "a suite's questions as prompts for any engine" },
     { "score", cmd_score, "score predictions by a named matching rule" },
     { "compare", cmd_compare, "paired significance of two prediction files, or of a family of pairs" },
     { "trace", cmd_trace, "write every look-up of a text or of a suite's prompts to HDF5" },

@@ -89,6 +89,13 @@ const grq_suite_item *grq_suite_items(const grq_suite *suite)
     return suite->items;
 }
 
+/* The object; reconstructed files lack some, and an accepted answer stands in. */
+static const char *shown_of(const grq_fact *fact)
+{
+    if (fact->object && *fact->object) return fact->object;
+    return fact->n_accepted ? fact->accepted[0] : NULL;
+}
+
 static grq_status read_facts(grq_suite *suite, const char *path, grq_error *err)
 {
     const grq_status st = grq_facts_open(path, &suite->facts, err);
@@ -104,7 +111,7 @@ static grq_status read_facts(grq_suite *suite, const char *path, grq_error *err)
                                             .popularity = fact->popularity,
                                             .n_accepted = fact->n_accepted,
                                             .accepted = fact->accepted,
-                                            .shown = fact->object };
+                                            .shown = shown_of(fact) };
     }
     return GRQ_OK;
 }
@@ -134,7 +141,8 @@ static grq_status complete_items(grq_suite *suite, const char *path, grq_error *
 {
     for (size_t i = 0; i < suite->n; i++) {
         grq_suite_item *const item = &suite->items[i];
-        if (!item->shown && item->n_accepted && !(item->shown = strdup(item->accepted[0]))) return suite_no_memory(path, err);
+        if (!item->shown && item->n_accepted && !(item->shown = strdup(item->accepted[0])))
+            return suite_no_memory(path, err);
     }
     return suite->n ? GRQ_OK : grq_fail(err, GRQ_E_DATA, "%s: there is no question", path);
 }

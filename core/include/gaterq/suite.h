@@ -23,10 +23,10 @@ typedef struct {
     double popularity; /* PopQA: s_pop; NaN where there is none */
     size_t n_accepted;
     const char *const *accepted; /* none is empty; CMMLU: one letter */
-    const char *shown;           /* the answer that a demonstration shows: PopQA's obj, TriviaQA's canonical value, else
-                                    the first accepted; NULL where there is none */
-    const char *first_alias;     /* TriviaQA: aliases[0], where the file has aliases apart; else NULL */
-    const char *const *choices;  /* CMMLU: (GRQ_N_CHOICES); else NULL */
+    const char *shown; /* the answer that a demonstration shows: PopQA's obj, TriviaQA's canonical value; without one
+                          the first accepted; NULL where there is none */
+    const char *first_alias;    /* TriviaQA: aliases[0], where the file has aliases apart; else NULL */
+    const char *const *choices; /* CMMLU: (GRQ_N_CHOICES); else NULL */
 } grq_suite_item;
 
 typedef struct grq_suite grq_suite;
