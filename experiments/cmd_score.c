@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "commands.h"
+#include "qa/id_list.h"
 #include "score_report.h"
 
 typedef struct {
-    const char *suite, *data, *predictions, *rule, *rules, *cut, *out;
+    const char *suite, *data, *predictions, *prompts, *rule, *rules, *cut, *out;
     bool partial, list;
 } score_options;
 
@@ -68,12 +69,47 @@ static grq_status find_quartiles(score_state *s, grq_error *err)
     return st;
 }
 
+/* Predictions whose prompt_sha256 is not that of the item's prompt were asked something else. */
+static grq_status check_prompts(const score_state *s, const score_options *o, grq_error *err)
+{
+    grq_predictions prompts = { 0 };
+    const size_t n = s->predictions.n;
+    const char **const ids = calloc(n + 1, sizeof *ids);
+    bool *const bad = calloc(n + 1, sizeof *bad);
+    size_t n_bad = 0, n_without = 0;
+    grq_status st = ids && bad ? GRQ_OK : grq_fail(err, GRQ_E_NOMEM, "no memory for prompts");
+    if (st == GRQ_OK) st = grq_predictions_open(o->prompts, &prompts, err);
+    for (size_t i = 0; st == GRQ_OK && i < n; i++) {
+        const grq_prediction *const asked = &s->predictions.items[i], *const prompt =
+                                                                          grq_predictions_find(&prompts, asked->id);
+        ids[i] = asked->id;
+        n_without += !asked->prompt_sha256;
+        bad[i] = !prompt || !prompt->prompt_sha256 ||
+                 (asked->prompt_sha256 && strcmp(asked->prompt_sha256, prompt->prompt_sha256));
+        n_bad += bad[i];
+    }
+    if (st == GRQ_OK && n_bad) {
+        char list[512];
+        id_list(ids, bad, n, list);
+        st = grq_fail(err, GRQ_E_DATA, "%s: %zu predictions were made from other prompts than those of %s: %s",
+                      o->predictions, n_bad, o->prompts, list);
+    }
+    if (st == GRQ_OK && n_without)
+        st = grq_fail(err, GRQ_E_DATA, "%s: %zu predictions have no prompt_sha256, so --prompts cannot check them",
+                      o->predictions, n_without);
+    grq_predictions_close(&prompts);
+    free(ids);
+    free(bad);
+    return st;
+}
+
 static grq_status score_all(tool_context *tool, score_state *s, const score_options *o, grq_error *err)
 {
     const score_suite *suite;
     grq_status st = score_suite_find(o->suite, &suite, err);
     if (st == GRQ_OK) st = score_items_open(suite, o->data, &s->items, err);
     if (st == GRQ_OK) st = grq_predictions_open(o->predictions, &s->predictions, err);
+    if (st == GRQ_OK && o->prompts) st = check_prompts(s, o, err);
     if (st != GRQ_OK) return st;
     s->of_item = calloc(s->items.n + 1, sizeof *s->of_item);
     if (!s->of_item) return grq_fail(err, GRQ_E_NOMEM, "no memory to score %s", o->predictions);
@@ -130,6 +166,8 @@ grq_status cmd_score(tool_context *tool, int argc, char **argv, grq_error *err)
         { "data", "PATH", "the suite's file; CMMLU: the folder with test/ and dev/", TOOL_TEXT, &o.data, false, 0, 0 },
         { "predictions", "PATH", "JSON lines, or samples_*.jsonl of lm-evaluation-harness; or a folder of them",
           TOOL_TEXT, &o.predictions, false, 0, 0 },
+        { "prompts", "P.jsonl", "the prompts that were asked (gaterq prompts): their digests must be the predictions'",
+          TOOL_TEXT, &o.prompts, false, 0, 0 },
         { "rule", "NAME", "matching rule, several with commas, or all [the suite's own]", TOOL_TEXT, &o.rule, false, 0,
           0 },
         { "rules", "NAMES", "the same", TOOL_TEXT, &o.rules, false, 0, 0 },

@@ -127,17 +127,25 @@ static grq_status read_json(const char *path, const char *text, size_t n, bool o
     return st;
 }
 
+/* An object that ends where the first line does, and is none of TriviaQA's own files on one line. */
+static bool begins_with_a_line(const char *path, const char *text)
+{
+    size_t n = strcspn(text, "\n");
+    grq_json *first = NULL;
+    const bool whole = grq_json_parse(path, text, n, &first, NULL) == GRQ_OK;
+    const bool data = whole && grq_json_find(grq_json_root(first), "Data");
+    grq_json_close(first);
+    while (n > 0 && (text[n - 1] == ' ' || text[n - 1] == '\r')) n--;
+    return !data && (whole || (n > 1 && text[n - 1] == '}')); /* broken, and to be named by its line */
+}
+
 grq_status suite_read_questions(grq_suite *out, const char *path, bool own_ids, grq_error *err)
 {
     char *text = NULL;
     size_t n;
     grq_status st = suite_read_text(path, &text, &n, err);
     if (st != GRQ_OK) return st;
-    grq_json *first = NULL;
-    const bool json = text[strspn(text, " \t\r\n")] == '{';
-    const bool lines = json && grq_json_parse(path, text, strcspn(text, "\n"), &first, NULL) == GRQ_OK &&
-                       !grq_json_find(grq_json_root(first), "Data");
-    grq_json_close(first);
+    const bool json = text[strspn(text, " \t\r\n")] == '{', lines = json && begins_with_a_line(path, text);
     if (lines) st = read_json_lines(path, text, n, own_ids, out, err);
     else if (json) st = read_json(path, text, n, own_ids, out, err);
     else st = suite_read_dpr(out, path, text, n, err);
