@@ -52,7 +52,7 @@ fuzz:
 	@tests/fuzz/run $(FUZZ_SECONDS)
 
 bench: tool
-	for name in train lookup layer encode decode score; do echo; echo "== $$name"; $(GATERQ) bench $$name || exit $$?; done
+	for name in train lookup layer encode decode score compare; do echo; echo "== $$name"; $(GATERQ) bench $$name || exit $$?; done
 
 lint: packages
 	scripts/lint

@@ -15,6 +15,9 @@ grq_status bench_layer(tool_context *tool, double seconds, uint32_t width, grq_e
 /* Milliseconds to score 14,267 items by each rule, beside a plain search for the same answers. */
 grq_status bench_score(tool_context *tool, double seconds, grq_error *err);
 
+/* The paired tests of the paper's family of comparisons, beside a bootstrap item by item. */
+grq_status bench_compare(tool_context *tool, grq_error *err);
+
 /* Fills ids (n) with text-like ids below n_ids: words by Zipf's law, and half of the text in phrases that were there
  * before, which is what makes n-grams repeat. */
 void bench_text(uint64_t seed, uint32_t n_ids, size_t n, int32_t *ids);

@@ -214,7 +214,7 @@ grq_status cmd_bench(tool_context *tool, int argc, char **argv, grq_error *err)
     };
     const tool_command command = {
         .name = "bench",
-        .usage = "(train | lookup | layer | encode | decode | score) [--seconds N]",
+        .usage = "(train | lookup | layer | encode | decode | score | compare) [--seconds N]",
         .summary = "Throughput beside its bound, measured in one run.",
         .details =
             "train: training tokens per second of the recipe's miniature, on one thread and on --threads, beside what\n"
@@ -224,6 +224,7 @@ grq_status cmd_bench(tool_context *tool, int argc, char **argv, grq_error *err)
             "encode: time to code a row by each encoder, and hours for the released tables on 64 cores.\n"
             "decode: time to decode a row at each depth from the cache, beside copying a row.\n"
             "score: milliseconds to score PopQA's 14,267 items by each matching rule, beside a plain search.\n"
+            "compare: seconds of the paired tests of 144 comparisons, beside a bootstrap item by item.\n"
             "Example: gaterq bench train --seconds 10",
         .options = options,
         .n_options = TOOL_COUNT(options),
@@ -238,10 +239,11 @@ grq_status cmd_bench(tool_context *tool, int argc, char **argv, grq_error *err)
     if (!strcmp(positionals[0], "decode")) return bench_decode(tool, seconds, err);
     if (!strcmp(positionals[0], "lookup")) return bench_lookup(tool, seconds, gib, err);
     if (!strcmp(positionals[0], "score")) return bench_score(tool, seconds, err);
+    if (!strcmp(positionals[0], "compare")) return bench_compare(tool, err);
     if (!strcmp(positionals[0], "layer")) return bench_layer(tool, seconds, (uint32_t)width, err);
     if (strcmp(positionals[0], "train") != 0)
         return grq_fail(err, GRQ_E_USAGE,
-                        "bench: no benchmark \"%s\"; there are: train, lookup, layer, encode, decode, score",
+                        "bench: no benchmark \"%s\"; there are: train, lookup, layer, encode, decode, score, compare",
                         positionals[0]);
     return bench_train(tool, seconds, err);
 }

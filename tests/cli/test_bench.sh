@@ -55,4 +55,8 @@ rules = {x["rule"]: x["accuracy"] for x in r["rules"]}
 assert 0.4 < rules["popqa_contains"] < 0.6, rules
 PY
 
+"$GATERQ" bench compare --json >"$scratch/compare.json" 2>/dev/null || fail "bench compare: exit $?"
+grep -qE '"seconds":[0-9.]+,"seconds_item_by_item":[0-9.e+]+,"ratio":[0-9.e+]+' "$scratch/compare.json" ||
+    fail "bench compare: $(head -c 300 "$scratch/compare.json")"
+
 finish

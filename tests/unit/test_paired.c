@@ -215,6 +215,15 @@ static void macro_difference_draws_within_strata(void **state)
     grq_paired p;
     assert_ok(grq_paired_compare(a, b, NULL, N, 8000, 8, &p, &err), &err);
     assert_true(fabs(m.difference - p.difference) < 1e-15 && fabs(m.bca_low - p.bca_low) < 2.5 / N);
+    /* Skewed: 8 items, all A's. BCa shifts both ends, by the same acceleration in one stratum and over items. */
+    for (uint32_t i = 0; i < N; i++) {
+        a[i] = i < 8;
+        b[i] = false;
+    }
+    assert_ok(grq_macro_compare(a, b, stratum, N, 1, 20000, 8, &m, &err), &err);
+    assert_ok(grq_paired_compare(a, b, NULL, N, 20000, 8, &p, &err), &err);
+    assert_true(fabs(m.bca_low - p.bca_low) < 0.5 / N && fabs(m.bca_high - p.bca_high) < 0.5 / N);
+    assert_true(m.bca_low > m.low && m.bca_high > m.high);
     assert_refused(grq_macro_compare(a, b, stratum, N, 2, 10, 1, &m, &err), GRQ_E_DATA, &err, "stratum 1 has no item");
     stratum[200] = 7;
     assert_refused(grq_macro_compare(a, b, stratum, N, 1, 10, 1, &m, &err), GRQ_E_DATA, &err,
