@@ -27,7 +27,8 @@ grq_status input_codes(const char *folder, const grq_model *model, bool verified
 void input_codes_close(grq_codes *codes[GRQ_MAX_MEMORY_LAYERS]);
 
 /* Folder that relative paths of a config start from: $GATERQ_ROOT, else the nearest folder above the working folder, or
- * above `config_path`, or above this program, that holds datasets/worlds; else ".". Caller frees; NULL when out of memory. */
+ * above `config_path`, or above this program, that holds datasets/worlds; else ".". Caller frees; NULL when out of
+ * memory. */
 char *input_root(const char *config_path);
 
 /* The model file that `path` is, or model.safetensors in the folder that it is. The caller frees. */

@@ -173,7 +173,7 @@ static void killed_runs_end_in_the_same_bytes(void **state)
                 break;
             }
             n_killed++;
-            if (exists("killed")) assert_same_file("whole", "killed"); /* only its journal is left to remove */
+            if (exists("killed")) assert_same_file("whole", "killed");     /* only its journal is left to remove */
             if (exists("killed.journal") && grq_rng_below(&rng, 3) == 0) { /* a record cut short */
                 struct stat info;
                 assert_int_equal(stat(test_path("killed.journal"), &info), 0);

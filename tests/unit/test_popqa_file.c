@@ -60,7 +60,8 @@ static size_t n_credited(const grq_facts *facts, const char *text)
     for (size_t i = 0; i < grq_facts_count(facts); i++) {
         const grq_fact *fact = grq_facts_at(facts, i);
         bool correct;
-        assert_ok(grq_match(rule, text ? text : fact->question, fact->accepted, fact->n_accepted, &correct, &err), &err);
+        assert_ok(grq_match(rule, text ? text : fact->question, fact->accepted, fact->n_accepted, &correct, &err),
+                  &err);
         n += correct;
     }
     return n;

@@ -309,7 +309,8 @@ static void a_tensor_of_another_kind_is_refused_by_name(void **state)
     test_checkpoint_free(&c);
 }
 
-/* 30,000 files, one tensor each: comparing every file with every other would take minutes. Half a second, 8 s under sanitizers. */
+/* 30,000 files, one tensor each: comparing every file with every other would take minutes. Half a second, 8 s under
+ * sanitizers. */
 static void an_index_of_many_files_takes_no_time(void **state)
 {
     (void)state;
