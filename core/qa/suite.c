@@ -45,10 +45,12 @@ grq_status suite_read_text(const char *path, char **text, size_t *n, grq_error *
 {
     const grq_status st = grq_file_read(path, 0, text, n, err);
     if (st != GRQ_OK) return st;
-    const char *const wrong = strlen(*text) != *n                  ? "a NUL byte"
-                              : !grq_utf8_valid(*text)             ? "not valid UTF-8"
-                              : !strncmp(*text, "\xEF\xBB\xBF", 3) ? "begins with a byte order mark; save it without"
-                                                                   : NULL;
+    static const char MARK[] = "\xEF\xBB\xBF"; /* a byte order mark says nothing */
+    if (*n >= sizeof MARK - 1 && !memcmp(*text, MARK, sizeof MARK - 1)) {
+        *n -= sizeof MARK - 1;
+        memmove(*text, *text + sizeof MARK - 1, *n + 1);
+    }
+    const char *const wrong = strlen(*text) != *n ? "a NUL byte" : !grq_utf8_valid(*text) ? "not valid UTF-8" : NULL;
     if (!wrong) return GRQ_OK;
     free(*text);
     *text = NULL;

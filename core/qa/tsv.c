@@ -79,6 +79,7 @@ grq_status tsv_next(tsv_reader *r, tsv_record *out, bool *more, grq_error *err)
     out->n_fields = 0;
     out->line = r->line;
     if (!*more) return GRQ_OK;
+    const char *const begin = r->at;
     do {
         if (out->n_fields == TSV_MAX_FIELDS)
             return grq_fail(err, GRQ_E_DATA, "%s: line %zu has more than %d columns", r->path, out->line,
@@ -89,5 +90,8 @@ grq_status tsv_next(tsv_reader *r, tsv_record *out, bool *more, grq_error *err)
         if (st != GRQ_OK) return st;
         out->n_fields++;
     } while (end_field(r));
+    if (r->at - begin > TSV_MAX_RECORD)
+        return grq_fail(err, GRQ_E_DATA, "%s: line %zu: a record of %td bytes; %d are allowed", r->path, out->line,
+                        r->at - begin, TSV_MAX_RECORD);
     return GRQ_OK;
 }

@@ -14,7 +14,7 @@ typedef struct {
     size_t line; /* of the next record, 1-based; quoted fields may span lines */
 } tsv_reader;
 
-enum { TSV_MAX_FIELDS = 64 };
+enum { TSV_MAX_FIELDS = 64, TSV_MAX_RECORD = 16 << 20 };
 
 typedef struct {
     size_t line, n_fields;
@@ -25,8 +25,8 @@ typedef struct {
  * caller's. */
 grq_status tsv_start(const char *path, char *text, size_t n, tsv_reader *out, grq_error *err);
 /* The next record; *more is false at the end. Lines end with LF or CRLF; empty lines are skipped. An unfinished quote,
- * text after a closing quote, a lone carriage return outside quotes or too many fields are errors with file, line and
- * column. */
+ * text after a closing quote, a lone carriage return outside quotes, too many fields or a record beyond 16 MiB are
+ * errors with file, line and, where it is one field's fault, column. */
 grq_status tsv_next(tsv_reader *r, tsv_record *out, bool *more, grq_error *err);
 
 #endif

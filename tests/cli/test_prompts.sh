@@ -61,11 +61,13 @@ expect 3 '8 predictions have no prompt_sha256' "$GATERQ" score --suite popqa --d
 
 # What readers refuse.
 printf '\xef\xbb\xbf{"question": "q", "answer": ["a"]}\n' >bom.jsonl
-expect 3 'byte order mark' "$GATERQ" prompts --suite nq_open --data bom.jsonl --out none
+expect 0 '1 prompts' "$GATERQ" prompts --suite nq_open --data bom.jsonl --out bom.prompts
 printf '{"question_id": "x", "question": "q", "answers": ["a"]}\n{"question_id": "x", "question": "r", "answers": ["b"]}\n' >twice.jsonl
 expect 3 'item x is there twice' "$GATERQ" prompts --suite triviaqa --data twice.jsonl --out none
 perl -e 'print "{\"question\": \"", "x" x 17000000, "\", \"answer\": [\"a\"]}\n"' >long.jsonl
 expect 3 'line 1 has 17[0-9]* bytes; 16777216 are allowed' "$GATERQ" prompts --suite nq_open --data long.jsonl --out none
+{ cat popqa.tsv; perl -e 'print "9\ts\tp\t", "x" x 17000000, "\t" x 12, "q\t[]\n"'; } >long.tsv
+expect 3 'line 10: a record of 17[0-9]* bytes; 16777216 are allowed' "$GATERQ" prompts --suite popqa --data long.tsv --out none
 printf '{"question": "q", "answer": ["a"]} x\n' >tail.jsonl
 expect 3 'tail.jsonl:1:3' "$GATERQ" prompts --suite nq_open --data tail.jsonl --out none
 printf '{"question": "q", "question": "r", "answer": ["a"]}\n' >keys.jsonl

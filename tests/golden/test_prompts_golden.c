@@ -195,6 +195,16 @@ static void popqa(void **state)
                                         "of Utah?\t\"[\"\"Salt Lake City\"\"]\"\n");
     expect("popqa_paper_0shot", "popqa_paper", "popqa", suite, NULL, 0);
     expect("popqa_paper_2shot", "popqa_paper", "popqa", suite, suite, 2);
+    /* The popqa world asks the miniature the same. */
+    grq_json *world = NULL;
+    const char *asked, *at;
+    char text[256];
+    assert_ok(grq_json_open(GATERQ_SOURCE_DIR "/datasets/worlds/popqa.json", &world, &err), &err);
+    assert_ok(grq_json_string(grq_json_root(world), "prompt", &asked, &err), &err);
+    assert_non_null(at = strstr(asked, "{q}"));
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - asked), asked, grq_suite_items(suite)[0].question, at + 3);
+    assert_string_equal(text, golden("popqa_paper_0shot"));
+    grq_json_close(world);
     /* Three relations: two others, and no more. */
     const grq_prompt_protocol *protocol = NULL;
     grq_prompter *prompter = NULL;
