@@ -5,9 +5,9 @@
  *   nq_open   JSON lines (NQ-open, EfficientQA), or DPR's file
  *   cmmlu     a folder with test/<subject>.csv and dev/<subject>.csv
  *
- * Readers are strict: what cannot be read is an error with file, line and field, and nothing is dropped. Refused: broken
- * UTF-8, NUL bytes, lines and records beyond 16 MiB, repeated keys and ids. CRLF is taken, a byte order mark skipped. A
- * question without an accepted answer stays, and no output is right for it. Traps of each format:
+ * Readers are strict: what cannot be read is an error with file, line and field, and nothing is dropped. Refused:
+ * broken UTF-8, NUL bytes, lines and records beyond 16 MiB, repeated keys and ids. CRLF is taken, a byte order mark
+ * skipped. A question without an accepted answer stays, and no output is right for it. Traps of each format:
  * specs/evaluation-protocols.md sections 2 to 5. */
 #ifndef GATERQ_SUITE_H
 #define GATERQ_SUITE_H
