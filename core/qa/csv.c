@@ -1,7 +1,8 @@
-#include "csv.h"
+#include "qa/csv.h"
 
 #include <string.h>
 
+/* Bytes of the line end at r->at: 1 for LF, 2 for CRLF, 0 for anything else. */
 static size_t line_end(const grq_csv *r)
 {
     if (r->at == r->end) return 0;
@@ -9,57 +10,70 @@ static size_t line_end(const grq_csv *r)
     return *r->at == '\r' && r->at + 1 < r->end && r->at[1] == '\n' ? 2 : 0;
 }
 
-/* Copies up to the closing quote over itself; *to ends behind the last character. False when there is none. */
-static bool take_quoted(grq_csv *r, char **to)
+/* A field that starts with a quote: "" is a quote, everything else up to the closing quote is itself. */
+static grq_status quoted_field(grq_csv *r, const grq_csv_record *record, char **field, grq_error *err)
 {
-    for (r->at++; r->at < r->end; r->at++) {
+    char *to = ++r->at;
+    *field = to;
+    for (; r->at < r->end; r->at++) {
         if (*r->at == '"') {
-            if (r->at + 1 == r->end || r->at[1] != '"') break;
-            r->at++;
+            if (r->at + 1 < r->end && r->at[1] == '"') r->at++;
+            else break;
         }
         r->line += *r->at == '\n';
-        *(*to)++ = *r->at;
+        *to++ = *r->at;
     }
-    if (r->at == r->end) return false;
+    if (r->at == r->end)
+        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, column %zu: a quoted field has no end", r->path, record->line,
+                        record->n_fields + 1);
     r->at++;
-    return true;
+    if (r->at < r->end && *r->at != r->separator && line_end(r) == 0)
+        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, column %zu: text follows a closing quote", r->path, r->line,
+                        record->n_fields + 1);
+    *to = '\0';
+    return GRQ_OK;
 }
 
-static grq_status take_field(grq_csv *r, grq_csv_record *record, bool *more_fields, grq_error *err)
+static grq_status plain_field(grq_csv *r, const grq_csv_record *record, char **field, grq_error *err)
 {
-    char *const field = r->at, *to = r->at;
-    if (r->at < r->end && *r->at == '"') {
-        if (!take_quoted(r, &to))
-            return grq_fail(err, GRQ_E_DATA, "%s: line %zu: a quoted field has no end", r->path, record->line);
-        if (r->at < r->end && *r->at != r->separator && line_end(r) == 0)
-            return grq_fail(err, GRQ_E_DATA, "%s: line %zu: text follows a closing quote", r->path, record->line);
-    } else {
-        while (r->at < r->end && *r->at != r->separator && line_end(r) == 0) r->at++;
-        to = r->at;
-    }
-    *more_fields = r->at < r->end && *r->at == r->separator;
-    const size_t n = *more_fields ? 1 : line_end(r);
-    r->line += !*more_fields && n;
-    r->at += n;
-    *to = '\0'; /* over the separator, the line end or the quote; else where the text's own NUL is */
-    record->fields[record->n_fields++] = field;
+    *field = r->at;
+    while (r->at < r->end && *r->at != r->separator && *r->at != '\n' && *r->at != '\r') r->at++;
+    if (r->at < r->end && *r->at == '\r' && line_end(r) == 0)
+        return grq_fail(err, GRQ_E_DATA, "%s: line %zu, column %zu: a carriage return without a line feed", r->path,
+                        r->line, record->n_fields + 1);
     return GRQ_OK;
+}
+
+/* Ends a field in place: a NUL over the separator or line end behind it. Whether it was a separator: then another field
+ * follows. */
+static bool end_field(grq_csv *r)
+{
+    const bool separated = r->at < r->end && *r->at == r->separator;
+    const size_t n = separated ? 1 : line_end(r);
+    if (n) *r->at = '\0'; /* else the end of the text, where a NUL stands already */
+    r->at += n;
+    r->line += n && !separated;
+    return separated;
 }
 
 grq_status grq_csv_next(grq_csv *r, grq_csv_record *out, bool *more, grq_error *err)
 {
     for (size_t n; (n = line_end(r)) > 0; r->line++) r->at += n;
-    const char *const begin = r->at;
     *more = r->at < r->end;
     out->n_fields = 0;
     out->line = r->line;
-    for (bool more_fields = *more; more_fields;) {
+    if (!*more) return GRQ_OK;
+    const char *const begin = r->at;
+    do {
         if (out->n_fields == GRQ_CSV_MAX_FIELDS)
             return grq_fail(err, GRQ_E_DATA, "%s: line %zu has more than %d fields", r->path, out->line,
                             GRQ_CSV_MAX_FIELDS);
-        const grq_status st = take_field(r, out, &more_fields, err);
+        char **field = &out->fields[out->n_fields];
+        const bool quoted = r->at < r->end && *r->at == '"';
+        const grq_status st = quoted ? quoted_field(r, out, field, err) : plain_field(r, out, field, err);
         if (st != GRQ_OK) return st;
-    }
+        out->n_fields++;
+    } while (end_field(r));
     if (r->at - begin > GRQ_CSV_MAX_RECORD)
         return grq_fail(err, GRQ_E_DATA, "%s: line %zu: a record of %td bytes; %d are allowed", r->path, out->line,
                         r->at - begin, GRQ_CSV_MAX_RECORD);

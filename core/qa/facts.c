@@ -10,7 +10,8 @@
 #include "base/utf8.h"
 #include "gaterq/file.h"
 #include "gaterq/json.h"
-#include "qa/tsv.h"
+#include "qa/csv.h"
+#include "qa/text_file.h"
 
 /* PopQA's columns, in the official order. */
 static const char *const columns[] = {
@@ -53,7 +54,7 @@ static bool own(grq_facts *f, void *memory)
 /* ---- header ---- */
 
 /* Where each known column stands in this file; -1: it does not. Unknown columns are ignored. */
-static grq_status read_header(const char *path, const tsv_record *header, int place[N_COLUMNS], grq_error *err)
+static grq_status read_header(const char *path, const grq_csv_record *header, int place[N_COLUMNS], grq_error *err)
 {
     static const int needed[] = { SUBJECT, RELATION, OBJECT, POPULARITY, QUESTION, ANSWERS };
     for (int c = 0; c < N_COLUMNS; c++) {
@@ -124,7 +125,7 @@ static grq_status read_answers(grq_facts *f, size_t line, const char *text, grq_
     return st;
 }
 
-static grq_status add_row(grq_facts *f, const tsv_record *record, const int place[N_COLUMNS], size_t n_columns,
+static grq_status add_row(grq_facts *f, const grq_csv_record *record, const int place[N_COLUMNS], size_t n_columns,
                           grq_error *err)
 {
     if (record->n_fields != n_columns)
@@ -225,17 +226,16 @@ static grq_status settle_ids(grq_facts *f, grq_error *err)
 
 static grq_status read_rows(grq_facts *f, grq_error *err)
 {
-    tsv_reader reader;
-    tsv_record record = { 0 };
+    grq_csv reader = { .path = f->path, .at = f->text, .end = f->text + f->n_bytes, .separator = '\t', .line = 1 };
+    grq_csv_record record = { 0 };
     int place[N_COLUMNS];
     bool more = false;
-    grq_status st = tsv_start(f->path, f->text, f->n_bytes, &reader, err);
-    if (st == GRQ_OK) st = tsv_next(&reader, &record, &more, err);
+    grq_status st = grq_csv_next(&reader, &record, &more, err);
     if (st == GRQ_OK && !more) st = grq_fail(err, GRQ_E_DATA, "%s: the file is empty", f->path);
     if (st == GRQ_OK) st = read_header(f->path, &record, place, err);
     const size_t n_columns = record.n_fields;
     while (st == GRQ_OK) {
-        st = tsv_next(&reader, &record, &more, err);
+        st = grq_csv_next(&reader, &record, &more, err);
         if (st != GRQ_OK || !more) break;
         st = add_row(f, &record, place, n_columns, err);
     }
@@ -249,7 +249,7 @@ grq_status grq_facts_open(const char *path, grq_facts **out, grq_error *err)
     grq_facts *f = calloc(1, sizeof *f);
     if (!f) return no_memory(path, err);
     f->path = strdup(path);
-    grq_status st = f->path ? grq_file_read(path, 0, &f->text, &f->n_bytes, err) : no_memory(path, err);
+    grq_status st = f->path ? grq_text_file_read(path, &f->text, &f->n_bytes, err) : no_memory(path, err);
     if (st == GRQ_OK) st = read_rows(f, err);
     if (st == GRQ_OK) *out = f;
     else grq_facts_close(f);

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
-#include "gaterq/file.h"
 #include "suite_internal.h"
 
 /* ---- items that own their texts ---- */
@@ -39,22 +37,6 @@ bool suite_add_answer(grq_suite_item *item, const char *answer)
     item->accepted = more;
     more[item->n_accepted] = strdup(answer);
     return more[item->n_accepted++] != NULL;
-}
-
-grq_status suite_read_text(const char *path, char **text, size_t *n, grq_error *err)
-{
-    const grq_status st = grq_file_read(path, 0, text, n, err);
-    if (st != GRQ_OK) return st;
-    static const char MARK[] = "\xEF\xBB\xBF"; /* a byte order mark says nothing */
-    if (*n >= sizeof MARK - 1 && !memcmp(*text, MARK, sizeof MARK - 1)) {
-        *n -= sizeof MARK - 1;
-        memmove(*text, *text + sizeof MARK - 1, *n + 1);
-    }
-    const char *const wrong = strlen(*text) != *n ? "a NUL byte" : !grq_utf8_valid(*text) ? "not valid UTF-8" : NULL;
-    if (!wrong) return GRQ_OK;
-    free(*text);
-    *text = NULL;
-    return grq_fail(err, GRQ_E_DATA, "%s: %s", path, wrong);
 }
 
 /* ---- suites ---- */

@@ -8,6 +8,7 @@
 #include "csv.h"
 #include "gaterq/file.h"
 #include "suite_internal.h"
+#include "text_file.h"
 
 /* Names as the suite's own prompts have them (name_en2zh of its repository). */
 static const char *const subjects[][2] = {
@@ -116,7 +117,7 @@ static grq_status read_subject(const char *path, const char *subject, grq_suite 
     static const char *const header[] = { "", "Question", "A", "B", "C", "D", "Answer" };
     char *text = NULL;
     size_t n;
-    grq_status st = suite_read_text(path, &text, &n, err);
+    grq_status st = grq_text_file_read(path, &text, &n, err);
     if (st != GRQ_OK) return st;
     grq_csv r = { .path = path, .at = text, .end = text + n, .separator = ',', .line = 1 };
     grq_csv_record record;

@@ -19,8 +19,6 @@ grq_status suite_no_memory(const char *path, grq_error *err);
 /* A new item at the end, without answers; NULL when out of memory. Texts may be NULL. */
 grq_suite_item *suite_add_item(grq_suite *suite, const char *id, const char *question, const char *group);
 bool suite_add_answer(grq_suite_item *item, const char *answer); /* an empty one is none */
-/* A whole file of valid UTF-8 without NUL bytes, less its byte order mark. The caller frees *text. */
-grq_status suite_read_text(const char *path, char **text, size_t *n, grq_error *err);
 
 grq_status suite_read_questions(grq_suite *suite, const char *path, bool own_ids,
                                 grq_error *err); /* JSON, lines, DPR */

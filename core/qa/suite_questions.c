@@ -6,6 +6,7 @@
 
 #include "gaterq/json.h"
 #include "suite_internal.h"
+#include "text_file.h"
 
 /* The first of the keys that the object has. */
 static grq_json_node *find_any(grq_json_node *object, const char *const *keys)
@@ -143,7 +144,7 @@ grq_status suite_read_questions(grq_suite *out, const char *path, bool own_ids, 
 {
     char *text = NULL;
     size_t n;
-    grq_status st = suite_read_text(path, &text, &n, err);
+    grq_status st = grq_text_file_read(path, &text, &n, err);
     if (st != GRQ_OK) return st;
     const bool json = text[strspn(text, " \t\r\n")] == '{', lines = json && begins_with_a_line(path, text);
     if (lines) st = read_json_lines(path, text, n, own_ids, out, err);
