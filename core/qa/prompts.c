@@ -182,7 +182,7 @@ static void write_heading(FILE *to, const grq_prompt_layout *l, const char *subj
 
 static const char *shown_answer(const grq_prompt_layout *l, const grq_suite_item *shot)
 {
-    return l->first_alias && shot->first_alias ? shot->first_alias : shot->shown;
+    return l->first_alias && shot->aliases.n ? shot->aliases.texts[0] : shot->shown;
 }
 
 static void write_prompt(FILE *to, const grq_prompt_layout *l, const char *subject, const grq_suite_item *item,

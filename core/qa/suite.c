@@ -29,6 +29,12 @@ grq_suite_item *suite_add_item(grq_suite *d, const char *id, const char *questio
     return item->id && (item->question || !question) && (item->group || !group) ? item : NULL;
 }
 
+bool suite_is_blank(const char *text, size_t n)
+{
+    while (n > 0 && strchr(" \t\r\n", text[n - 1])) n--;
+    return n == 0;
+}
+
 bool suite_add_answer(grq_suite_item *item, const char *answer)
 {
     if (!*answer) return true; /* no answer at all */
@@ -51,7 +57,6 @@ static void free_item(grq_suite_item *item)
     free((char *)item->question);
     free((char *)item->group);
     free((char *)item->shown);
-    free((char *)item->first_alias);
 }
 
 void grq_suite_close(grq_suite *suite)

@@ -88,6 +88,8 @@ const char *grq_cmmlu_subject_name(const char *subject)
     return NULL;
 }
 
+static const char *const header[] = { "", "Question", "A", "B", "C", "D", "Answer" };
+
 static bool add_choices(grq_suite_item *item, const grq_csv_record *record)
 {
     const char **const choices = calloc(GRQ_N_CHOICES, sizeof *choices);
@@ -100,13 +102,16 @@ static bool add_choices(grq_suite_item *item, const grq_csv_record *record)
 static grq_status add_choice_item(const char *path, const char *subject, const grq_csv_record *record, size_t row,
                                   grq_suite *out, grq_error *err)
 {
-    char id[320];
+    char id[SUITE_ID_BYTES];
     if (record->n_fields != 7)
         return grq_fail(err, GRQ_E_DATA, "%s: line %zu has %zu fields, not 7", path, record->line, record->n_fields);
     const char *const answer = record->fields[6];
     if (strlen(answer) != 1 || *answer < 'A' || *answer > 'D')
         return grq_fail(err, GRQ_E_DATA, "%s: line %zu: the answer is \"%.20s\", not A, B, C or D", path, record->line,
                         answer);
+    for (size_t k = 1; k < 6; k++)
+        if (suite_is_blank(record->fields[k], strlen(record->fields[k])))
+            return grq_fail(err, GRQ_E_DATA, "%s: line %zu: %s is blank", path, record->line, header[k]);
     snprintf(id, sizeof id, "%s/%zu", subject, row);
     grq_suite_item *const item = suite_add_item(out, id, record->fields[1], subject);
     return item && suite_add_answer(item, answer) && add_choices(item, record) ? GRQ_OK : suite_no_memory(path, err);
@@ -114,7 +119,6 @@ static grq_status add_choice_item(const char *path, const char *subject, const g
 
 static grq_status read_subject(const char *path, const char *subject, grq_suite *out, grq_error *err)
 {
-    static const char *const header[] = { "", "Question", "A", "B", "C", "D", "Answer" };
     char *text = NULL;
     size_t n;
     grq_status st = grq_text_file_read(path, &text, &n, err);

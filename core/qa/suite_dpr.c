@@ -81,6 +81,8 @@ grq_status suite_read_dpr(grq_suite *out, const char *path, char *text, size_t n
                             "%s: line %zu: a question and its answers are wanted, separated by one tab", path,
                             record.line);
         grq_csv_unquote(record.fields[0]); /* 748 questions of TriviaQA have a second layer of quotes */
+        if (suite_is_blank(record.fields[0], strlen(record.fields[0])))
+            return grq_fail(err, GRQ_E_DATA, "%s: line %zu, column 1: the question is blank", path, record.line);
         snprintf(row, sizeof row, "%zu", out->n);
         grq_suite_item *const item = suite_add_item(out, row, record.fields[0], NULL);
         if (!item) return suite_no_memory(path, err);

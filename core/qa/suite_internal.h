@@ -13,11 +13,12 @@ struct grq_suite {
     grq_facts *facts;
 };
 
-enum { GRQ_MAX_SUITE_LINE = 16 << 20 };
+enum { GRQ_MAX_SUITE_LINE = 16 << 20, SUITE_ID_BYTES = 320 };
 
 grq_status suite_no_memory(const char *path, grq_error *err);
 /* A new item at the end, without answers; NULL when out of memory. Texts may be NULL. */
 grq_suite_item *suite_add_item(grq_suite *suite, const char *id, const char *question, const char *group);
+bool suite_is_blank(const char *text, size_t n);                 /* nothing but ASCII white space */
 bool suite_add_answer(grq_suite_item *item, const char *answer); /* an empty one is none */
 
 grq_status suite_read_questions(grq_suite *suite, const char *path, bool own_ids,

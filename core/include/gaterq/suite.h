@@ -6,9 +6,9 @@
  *   cmmlu     a folder with test/<subject>.csv and dev/<subject>.csv
  *
  * Readers are strict: what cannot be read is an error with file, line and field, and nothing is dropped. Refused:
- * broken UTF-8, NUL bytes, lines and records beyond 16 MiB, repeated keys and ids. CRLF is taken, a byte order mark
- * skipped. A question without an accepted answer stays, and no output is right for it. Traps of each format:
- * specs/evaluation-protocols.md sections 2 to 5. */
+ * broken UTF-8, NUL bytes, lines and records beyond 16 MiB, repeated keys and ids, blank questions and choices, empty
+ * ids. CRLF is taken, a byte order mark skipped. A question without an accepted answer stays, and no output is right
+ * for it. Traps of each format: specs/evaluation-protocols.md sections 2 to 5. */
 #ifndef GATERQ_SUITE_H
 #define GATERQ_SUITE_H
 
@@ -17,6 +17,12 @@
 #include "gaterq/match.h" /* GRQ_N_CHOICES */
 #include "gaterq/status.h"
 
+/* None: n = 0. */
+typedef struct {
+    size_t n;
+    const char *const *texts;
+} grq_answer_list;
+
 typedef struct {
     const char *id; /* PopQA: `id`; TriviaQA: QuestionId, or the 0-based row; NQ-open: the row; CMMLU: subject/row */
     const char *question;
@@ -24,9 +30,11 @@ typedef struct {
     double popularity; /* PopQA: s_pop; NaN where there is none */
     size_t n_accepted;
     const char *const *accepted; /* none is empty; CMMLU: one letter */
-    const char *shown; /* the answer that a demonstration shows: PopQA's obj, TriviaQA's canonical value; without one
-                          the first accepted; NULL where there is none */
-    const char *first_alias;    /* TriviaQA: aliases[0], where the file has aliases apart; else NULL */
+    const char *shown; /* the answer that a demonstration shows: PopQA's obj, TriviaQA's canonical value (FiD's target,
+                          which need not be accepted); without one the first accepted; NULL where there is none */
+    /* TriviaQA, where the file tells them apart; parts of `accepted`, which holds them and the canonical value. Rules
+     * that compare with aliases alone must not be given the normalised ones: they accept more. */
+    grq_answer_list aliases, normalized, human;
     const char *const *choices; /* CMMLU: (GRQ_N_CHOICES); else NULL */
 } grq_suite_item;
 
