@@ -92,6 +92,50 @@ static grq_status write_all(tool_context *tool, const prompts_options *o, const 
     return st;
 }
 
+/* Whether --out is one of the files that are read. */
+static bool out_is_read(const prompts_options *o)
+{
+    static const char *const parts[] = { "test", "dev" };
+    const char *const slash = strrchr(o->out, '/'), *const name = slash ? slash + 1 : o->out;
+    if (input_same_file(o->data, o->out) || (o->shots_from && input_same_file(o->shots_from, o->out))) return true;
+    for (size_t i = 0; i < TOOL_COUNT(parts); i++) {
+        char *const folder = grq_path_join(o->data, parts[i]), *const path =
+                                                                   folder ? grq_path_join(folder, name) : NULL;
+        const bool same = path && input_same_file(path, o->out);
+        free(folder);
+        free(path);
+        if (same) return true;
+    }
+    return false;
+}
+
+static void report(tool_context *tool, const prompts_options *o, const grq_prompt_protocol *protocol,
+                   const grq_suite *suite)
+{
+    size_t n_groups;
+    const grq_suite_group *const groups = grq_suite_groups(suite, &n_groups);
+    char of_groups[64] = "";
+    grq_json_put_string(tool->result, "prompts", o->out);
+    grq_json_put_string(tool->result, "protocol", protocol->name);
+    grq_json_put_u64(tool->result, "n", grq_suite_count(suite));
+    grq_json_begin_array(tool->result, "groups");
+    for (size_t g = 0; g < n_groups; g++) {
+        grq_json_begin_object(tool->result, NULL);
+        grq_json_put_string(tool->result, "group", groups[g].name);
+        grq_json_put_u64(tool->result, "n", groups[g].n);
+        grq_json_end_object(tool->result);
+    }
+    grq_json_end_array(tool->result);
+    grq_json_put_u64(tool->result, "shots", o->n_shots);
+    grq_json_put_u64(tool->result, "seed", tool->seed);
+    if (n_groups)
+        snprintf(of_groups, sizeof of_groups, "; %zu %s", n_groups,
+                 !strcmp(o->suite, "cmmlu") ? "subjects" : "relations");
+    if (!tool->json)
+        printf("%s: %zu prompts of %s, protocol %s, %" PRIu64 " shots (seed %" PRIu64 ")%s\n", o->out,
+               grq_suite_count(suite), o->suite, protocol->name, o->n_shots, tool->seed, of_groups);
+}
+
 /* Where demonstrations come from; *own is to be closed. */
 static grq_status open_pool(const prompts_options *o, const grq_prompt_protocol *protocol, const grq_suite *suite,
                             const grq_suite **pool, grq_suite **own, grq_error *err)
@@ -120,21 +164,12 @@ static grq_status prompts(tool_context *tool, const prompts_options *o, grq_erro
     grq_suite *suite = NULL, *own = NULL;
     const grq_suite *pool;
     grq_status st = grq_prompt_protocol_find(o->suite, o->protocol, &protocol, err);
-    if (st == GRQ_OK && input_same_file(o->data, o->out))
-        st = grq_fail(err, GRQ_E_USAGE, "--out: %s is the data", o->out);
+    if (st == GRQ_OK && out_is_read(o))
+        st = grq_fail(err, GRQ_E_USAGE, "--out: %s is the data, or what shots come from", o->out);
     if (st == GRQ_OK) st = grq_suite_open(o->suite, o->data, &suite, err);
     if (st == GRQ_OK) st = open_pool(o, protocol, suite, &pool, &own, err);
     if (st == GRQ_OK) st = write_all(tool, o, protocol, suite, pool, err);
-    if (st == GRQ_OK) {
-        grq_json_put_string(tool->result, "prompts", o->out);
-        grq_json_put_string(tool->result, "protocol", protocol->name);
-        grq_json_put_u64(tool->result, "n", grq_suite_count(suite));
-        grq_json_put_u64(tool->result, "shots", o->n_shots);
-        grq_json_put_u64(tool->result, "seed", tool->seed);
-        if (!tool->json)
-            printf("%s: %zu prompts of %s, protocol %s, %" PRIu64 " shots (seed %" PRIu64 ")\n", o->out,
-                   grq_suite_count(suite), o->suite, protocol->name, o->n_shots, tool->seed);
-    }
+    if (st == GRQ_OK) report(tool, o, protocol, suite);
     grq_suite_close(own);
     grq_suite_close(suite);
     return st;

@@ -14,9 +14,10 @@ typedef struct grq_prompt_layout {
     const char *question, *answer;
     const char *shot_gap, *between; /* before a shot's answer, and behind it */
     question_mark mark;
-    bool trim;        /* white space around the question goes */
-    bool choices;     /* lines "A. ..." to "D. ..." behind the question */
-    bool first_alias; /* shots show aliases[0] where the file has aliases */
+    bool trim;             /* white space around the question goes */
+    bool choices;          /* lines "A. ..." to "D. ..." behind the question */
+    bool detokenise_shots; /* words "," and "." lose the space before them */
+    bool first_alias;      /* shots show aliases[0] where the file has aliases */
 } grq_prompt_layout;
 
 #endif

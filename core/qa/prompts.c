@@ -70,7 +70,7 @@ grq_status grq_prompter_new(const grq_prompt_protocol *protocol, const grq_suite
         p->pool = grq_suite_items(pool);
         p->n_pool = grq_suite_count(pool);
     }
-    const grq_status st = protocol->shot_rule == GRQ_SHOTS_RANDOM ? GRQ_OK : list_groups(p, err);
+    const grq_status st = list_groups(p, err);
     if (st == GRQ_OK) *out = p;
     else grq_prompter_free(p);
     return st;
@@ -107,16 +107,17 @@ static grq_status from_other_relations(const grq_prompter *p, const grq_suite_it
     return GRQ_OK;
 }
 
-/* Not the item's own question, none twice, none without an answer to show. */
+/* Not the item's own question, none twice. The pool is one group: those that have an answer to show. */
 static grq_status at_random(const grq_prompter *p, const grq_suite_item *item, grq_rng *rng, grq_prompt_text *out,
                             grq_error *err)
 {
+    const size_t n = p->first[p->n_groups];
     size_t n_tries = 0;
     for (uint32_t k = 0; k < p->n_shots;) {
-        if (n_tries++ > 100 * (size_t)GRQ_MAX_SHOTS + p->n_pool)
+        if (n == 0 || n_tries++ > 100 * (size_t)GRQ_MAX_SHOTS + n)
             return too_few(p, item, k, "different demonstrations", err);
-        const grq_suite_item *const shot = &p->pool[grq_rng_below(rng, p->n_pool)];
-        bool used = !shot->shown || !strcmp(shot->question, item->question);
+        const grq_suite_item *const shot = &p->pool[p->by_group[grq_rng_below(rng, n)]];
+        bool used = !strcmp(shot->question, item->question);
         for (uint32_t i = 0; i < k; i++) used = used || out->shots[i] == shot;
         if (!used) out->shots[k++] = shot;
     }
@@ -152,7 +153,21 @@ static grq_status draw(const grq_prompter *p, const grq_suite_item *item, grq_pr
 
 static const char *const SPACE = " \t\r\n";
 
-static void write_question(FILE *to, const grq_prompt_layout *l, const grq_suite_item *item)
+/* DPR's copies of Natural Questions have a space before commas and full stops, which are words of their own there;
+ * ".05" is none. */
+static bool is_split_off(const char *text, size_t n, size_t space)
+{
+    return text[space] == ' ' && space + 1 < n && strchr(",.", text[space + 1]) &&
+           (space + 2 == n || text[space + 2] == ' ');
+}
+
+static void write_text(FILE *to, const char *text, size_t n, bool detokenise)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!detokenise || !is_split_off(text, n, i)) fputc(text[i], to);
+}
+
+static void write_question(FILE *to, const grq_prompt_layout *l, const grq_suite_item *item, bool detokenise)
 {
     const char *question = item->question;
     size_t n = strlen(question);
@@ -161,7 +176,7 @@ static void write_question(FILE *to, const grq_prompt_layout *l, const grq_suite
         for (n = strlen(question); n > 0 && strchr(SPACE, question[n - 1]);) n--;
     }
     fputs(l->question, to);
-    fwrite(question, 1, n, to);
+    write_text(to, question, n, detokenise);
     if (l->mark == ALWAYS_MARK) fputc('?', to);
     for (size_t k = 0; l->choices && k < GRQ_N_CHOICES; k++) fprintf(to, "\n%c. %s", (char)('A' + k), item->choices[k]);
     fputs(l->answer, to);
@@ -191,11 +206,14 @@ static void write_prompt(FILE *to, const grq_prompt_layout *l, const char *subje
     if (!l->heading_each) write_heading(to, l, subject);
     for (uint32_t k = 0; k < prompt->n_shots; k++) {
         if (l->heading_each) write_heading(to, l, subject);
-        write_question(to, l, prompt->shots[k]);
-        fprintf(to, "%s%s%s", l->shot_gap, shown_answer(l, prompt->shots[k]), l->between);
+        const char *const answer = shown_answer(l, prompt->shots[k]);
+        write_question(to, l, prompt->shots[k], l->detokenise_shots);
+        fputs(l->shot_gap, to);
+        write_text(to, answer, strlen(answer), l->detokenise_shots);
+        fputs(l->between, to);
     }
     if (l->heading_each) write_heading(to, l, subject);
-    write_question(to, l, item);
+    write_question(to, l, item, false);
 }
 
 grq_status grq_prompt_text_make(const grq_prompter *p, const grq_suite_item *item, grq_prompt_text *out, grq_error *err)

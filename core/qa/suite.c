@@ -64,6 +64,7 @@ void grq_suite_close(grq_suite *suite)
     if (!suite) return;
     for (size_t i = 0; !suite->facts && i < suite->n; i++) free_item(&suite->items[i]);
     free(suite->items);
+    free(suite->groups);
     grq_facts_close(suite->facts);
     free(suite);
 }
@@ -76,6 +77,12 @@ size_t grq_suite_count(const grq_suite *suite)
 const grq_suite_item *grq_suite_items(const grq_suite *suite)
 {
     return suite->items;
+}
+
+const grq_suite_group *grq_suite_groups(const grq_suite *suite, size_t *n_groups)
+{
+    *n_groups = suite->n_groups;
+    return suite->groups;
 }
 
 /* The object; reconstructed files lack some, and an accepted answer stands in. */
@@ -126,6 +133,27 @@ static grq_status check_ids(const grq_suite *suite, const char *path, grq_error 
     return st;
 }
 
+static int compare_groups(const void *a, const void *b)
+{
+    return strcmp(((const grq_suite_group *)a)->name, ((const grq_suite_group *)b)->name);
+}
+
+static grq_status count_groups(grq_suite *suite, const char *path, grq_error *err)
+{
+    size_t n = 0;
+    suite->groups = calloc(suite->n + 1, sizeof *suite->groups);
+    if (!suite->groups) return suite_no_memory(path, err);
+    for (size_t i = 0; i < suite->n; i++)
+        if (suite->items[i].group) suite->groups[n++] = (grq_suite_group){ suite->items[i].group, 1 };
+    qsort(suite->groups, n, sizeof *suite->groups, compare_groups);
+    for (size_t i = 0; i < n; i++) {
+        grq_suite_group *const last = suite->n_groups ? &suite->groups[suite->n_groups - 1] : NULL;
+        if (last && !strcmp(last->name, suite->groups[i].name)) last->n++;
+        else suite->groups[suite->n_groups++] = suite->groups[i];
+    }
+    return GRQ_OK;
+}
+
 static grq_status complete_items(grq_suite *suite, const char *path, grq_error *err)
 {
     for (size_t i = 0; i < suite->n; i++) {
@@ -153,6 +181,7 @@ static grq_status open_part(const char *name, const char *path, const char *part
     grq_status st = read_suite(suite, name, path, part, err);
     if (st == GRQ_OK && !suite->facts) st = complete_items(suite, path, err);
     if (st == GRQ_OK) st = check_ids(suite, path, err);
+    if (st == GRQ_OK) st = count_groups(suite, path, err);
     if (st == GRQ_OK) *out = suite;
     else grq_suite_close(suite);
     return st;

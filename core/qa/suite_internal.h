@@ -11,6 +11,8 @@ struct grq_suite {
     size_t n, room;
     grq_suite_item *items; /* texts owned, but PopQA's, which the facts own */
     grq_facts *facts;
+    size_t n_groups;
+    grq_suite_group *groups; /* names borrowed from items */
 };
 
 enum { GRQ_MAX_SUITE_LINE = 16 << 20, SUITE_ID_BYTES = 320 };

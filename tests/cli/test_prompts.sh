@@ -25,6 +25,22 @@ done
 cmp -s p.jsonl again.jsonl || fail "prompts differ from run to run"
 "$GATERQ" prompts --suite popqa --data popqa.tsv --shots 3 --seed 2 --out other.jsonl --quiet >/dev/null
 cmp -s p.jsonl other.jsonl && fail "another seed draws the same shots"
+"$GATERQ" prompts --suite popqa --data popqa.tsv --out counted.jsonl --json --quiet >counts.json
+python3 - counts.json <<'PY' || fail "counts: $(cat counts.json)"
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["n"] == 8 and r["groups"] == [{"group": f"relation {g}", "n": 2} for g in range(4)], r
+PY
+"$GATERQ" prompts --suite popqa --data popqa.tsv --shots 3 --protocol popqa_olmo_eval --out olmo.jsonl --quiet >/dev/null
+grep -q '"stop":\["\\n\\n"\]' olmo.jsonl || fail "$(head -1 olmo.jsonl)"
+cmp -s <(sed 's/.*"prompt_sha256":"\([^"]*\).*/\1/' olmo.jsonl) <(sed 's/.*"prompt_sha256":"\([^"]*\).*/\1/' p.jsonl) ||
+    fail "olmo-eval asks something else than the paper"
+python3 - p.jsonl <<'PY' || fail "digests are not those of the prompts"
+import hashlib, json, sys
+for line in open(sys.argv[1], encoding="utf-8"):
+    r = json.loads(line)
+    assert hashlib.sha256(r["prompt"].encode()).hexdigest() == r["prompt_sha256"], r
+PY
 # A prompt depends on its item alone.
 { head -1 popqa.tsv; sed -n '3,$p' popqa.tsv; sed -n 2p popqa.tsv; } >turned.tsv
 "$GATERQ" prompts --suite popqa --data turned.tsv --out turned.jsonl --quiet >/dev/null
@@ -36,6 +52,22 @@ expect 2 'has its own demonstrations' "$GATERQ" prompts --suite popqa --data pop
 
 expect 0 '6 prompts' "$GATERQ" prompts --suite nq_open --data nq.jsonl --shots 2 --shots-from train.jsonl --out nq-prompts.jsonl
 grep -q 'Answer these questions:\\n\\nQ: train [0-9]?\\nA: a[0-9]\\nQ: train [0-9]?\\nA: a[0-9]\\nQ: nq 1?\\nA:"' nq-prompts.jsonl || fail "$(head -1 nq-prompts.jsonl)"
+# DPR's files have a space before , and . : gone from shots, kept in what is asked and under lm_eval.
+printf 'who , at .05 ,\t%s\n' "['July 5 , 2018']" >dpr.csv
+printf '{"question": "asked , so", "answer": ["a"]}\n' >asked.jsonl
+"$GATERQ" prompts --suite nq_open --data asked.jsonl --shots 1 --shots-from dpr.csv --out dpr.jsonl --quiet >/dev/null
+grep -q 'Q: who, at .05,?\\nA: July 5, 2018\\nQ: asked , so?' dpr.jsonl || fail "$(cat dpr.jsonl)"
+"$GATERQ" prompts --suite nq_open --protocol nq_open_lm_eval --data asked.jsonl --shots 1 --shots-from dpr.csv --out dpr.jsonl --quiet >/dev/null
+grep -q 'Q: who , at .05 ,?\\nA: July 5 , 2018\\nQ: asked , so?' dpr.jsonl || fail "$(cat dpr.jsonl)"
+# Canonical answers, or first aliases, as the protocol has it; few rows of a large pool that have an answer are found.
+printf '{"question": "p", "answers": ["Irlanda"], "target": "Ireland"}\n' >fid.jsonl
+printf '{"context": "Question: c?\\nAnswer:", "answer": "x"}\n' | sed 's/\\\\/\\/' >context.jsonl
+"$GATERQ" prompts --suite triviaqa --data context.jsonl --shots 1 --shots-from fid.jsonl --out fid.prompts --quiet >/dev/null
+grep -q '"prompt":"Question: p\\nAnswer: Ireland\\n\\nQuestion: c?\\nAnswer:"' fid.prompts || fail "$(cat fid.prompts)"
+"$GATERQ" prompts --suite triviaqa --protocol triviaqa_lm_eval --data context.jsonl --shots 1 --shots-from fid.jsonl --out fid.prompts --quiet >/dev/null
+grep -q '"prompt":"Question: p?\\nAnswer: Irlanda\\n\\nQuestion: c??\\nAnswer:"' fid.prompts || fail "$(cat fid.prompts)"
+{ perl -e 'print "{\"question\": \"n$_\", \"answer\": []}\n" for 1 .. 30000'; cat train.jsonl; } >sparse.jsonl
+expect 0 '6 prompts' "$GATERQ" prompts --suite nq_open --data nq.jsonl --shots 6 --shots-from sparse.jsonl --out sparse.prompts
 expect 2 'needs --shots-from' "$GATERQ" prompts --suite nq_open --data nq.jsonl --shots 2 --out none
 expect 2 'is what is asked' "$GATERQ" prompts --suite nq_open --data nq.jsonl --shots 2 --shots-from nq.jsonl --out none
 expect 3 '7 shots are asked for, but there are 6 different demonstrations' "$GATERQ" prompts --suite nq_open --data nq.jsonl --shots 7 --shots-from train.jsonl --out none
@@ -50,6 +82,13 @@ expect 0 'cmmlu_opencompass_ppl' "$GATERQ" prompts --list
 expect 2 'protocol x is not known for popqa; known: popqa_paper' "$GATERQ" prompts --suite popqa --protocol x --data popqa.tsv --out none
 expect 2 'is the data' "$GATERQ" prompts --suite popqa --data popqa.tsv --out popqa.tsv
 expect 2 '--data is missing' "$GATERQ" prompts --suite popqa --out none
+# What is read is never written over: data, what shots come from, a file of CMMLU's folder.
+cp train.jsonl train.copy && cp cmmlu/test/alchemy.csv alchemy.copy && cp cmmlu/dev/agronomy.csv agronomy.copy
+expect 2 'or what shots come from' "$GATERQ" prompts --suite nq_open --data nq.jsonl --shots 2 --shots-from train.jsonl --out train.jsonl
+expect 2 'is the data' "$GATERQ" prompts --suite cmmlu --data cmmlu --out cmmlu/test/alchemy.csv
+expect 2 'is the data' "$GATERQ" prompts --suite cmmlu --data cmmlu --out ./cmmlu/dev/../dev/agronomy.csv
+cmp -s train.jsonl train.copy && cmp -s cmmlu/test/alchemy.csv alchemy.copy && cmp -s cmmlu/dev/agronomy.csv agronomy.copy ||
+    fail "data was written over"
 [ -e none ] && fail "a refused command left a file"
 
 # Predictions carry the digest of what was asked.

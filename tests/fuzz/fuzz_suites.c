@@ -12,12 +12,24 @@
 
 enum { MAX_ITEMS = 12 };
 
+/* A list lies among the accepted answers. */
+static void check_list(const grq_suite_item *item, grq_answer_list list)
+{
+    if (list.n == 0) return;
+    fuzz_require(list.texts >= item->accepted && list.texts + list.n <= item->accepted + item->n_accepted,
+                 "a kind of answers lies elsewhere");
+    for (size_t k = 0; k < list.n; k++) fuzz_touch(list.texts[k], strlen(list.texts[k]) + 1);
+}
+
 static void check_item(const grq_suite_item *item)
 {
     fuzz_touch(item->id, strlen(item->id) + 1);
     fuzz_require(*item->id != '\0', "an item without an id");
     fuzz_require(grq_utf8_valid(item->question), "a question is no UTF-8");
     for (size_t k = 0; k < item->n_accepted; k++) fuzz_require(*item->accepted[k] != '\0', "an empty answer");
+    check_list(item, item->aliases);
+    check_list(item, item->normalized);
+    check_list(item, item->human);
     fuzz_require(!item->n_accepted || item->shown, "answers, but none to show");
     for (size_t k = 0; item->choices && k < GRQ_N_CHOICES; k++)
         fuzz_touch(item->choices[k], strlen(item->choices[k]) + 1);
@@ -78,6 +90,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     fuzz_accepted = 1;
     fuzz_require(grq_suite_count(suite) > 0, "a suite without questions");
+    size_t n_groups, n_grouped = 0;
+    const grq_suite_group *const groups = grq_suite_groups(suite, &n_groups);
+    for (size_t g = 0; g < n_groups; g++) n_grouped += groups[g].n;
+    fuzz_require(n_grouped == (n_groups ? grq_suite_count(suite) : 0), "items are missing from their groups");
     for (size_t i = 0; i < grq_suite_count(suite); i++) check_item(&grq_suite_items(suite)[i]);
     make_prompts(name, suite);
     grq_suite_close(suite);

@@ -49,6 +49,13 @@ void grq_suite_close(grq_suite *suite); /* takes NULL */
 size_t grq_suite_count(const grq_suite *suite);
 const grq_suite_item *grq_suite_items(const grq_suite *suite); /* in the file's order; borrowed */
 
+typedef struct {
+    const char *name;
+    size_t n; /* items */
+} grq_suite_group;
+/* Relations or subjects in the order of their names, to be printed; none where items have no group. Borrowed. */
+const grq_suite_group *grq_suite_groups(const grq_suite *suite, size_t *n_groups);
+
 /* CMMLU's 67 subjects, as its prompts name them ("agronomy": the Chinese name); NULL for others. */
 const char *grq_cmmlu_subject_name(const char *subject);
 
