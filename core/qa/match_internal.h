@@ -12,6 +12,7 @@ struct grq_match_how {
     text_step *output, *gold;
     bool empty_output_is_wrong; /* HELM: before any normalisation */
     bool empty_gold_is_nothing; /* OpenCompass as we score it: a gold answer that cleans to nothing matches nothing */
+    bool takes_every_kind;      /* of answer: the normalised and the human ones that TriviaQA has beside its aliases */
     bool drops_extensions;      /* lighteval: answers that begin with another one are dropped first */
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "qa/id_list.h"
+#include "qa/match_internal.h"
 
 const char *const grq_refusal_sentence = "I do not know the answer to this question.";
 
@@ -105,16 +106,24 @@ static grq_status count_no_choice(const grq_prediction *p, grq_rule_score *out, 
     return st;
 }
 
+/* What a rule compares with. TriviaQA's own script takes every answer; all other rules were published for its aliases,
+ * and would accept more if they were given the normalised ones, whose punctuation has become spaces. */
+static grq_answer_list answers_for(const grq_match_rule *rule, const grq_suite_item *item)
+{
+    const struct grq_match_how *const how = grq_match_rule_itself(rule)->how;
+    if (item->aliases.n && !(how && how->takes_every_kind)) return item->aliases;
+    return (grq_answer_list){ item->n_accepted, item->accepted };
+}
+
 /* What can be had for nothing. */
 static grq_status score_floors(const grq_suite_item *item, grq_rule_score *out, grq_error *err)
 {
+    const grq_answer_list gold = answers_for(out->rule, item);
     double echo = 0, refusal = 0;
     grq_status st = GRQ_OK;
-    if (item->question)
-        st = grq_match_score(out->rule, out->cut, item->question, item->accepted, item->n_accepted, &echo, err);
+    if (item->question) st = grq_match_score(out->rule, out->cut, item->question, gold.texts, gold.n, &echo, err);
     if (st == GRQ_OK)
-        st =
-            grq_match_score(out->rule, out->cut, grq_refusal_sentence, item->accepted, item->n_accepted, &refusal, err);
+        st = grq_match_score(out->rule, out->cut, grq_refusal_sentence, gold.texts, gold.n, &refusal, err);
     out->n_question_echo += echo == 1;
     out->n_refusal_sentence += refusal == 1;
     return st;
@@ -126,7 +135,8 @@ static grq_status score_output(const grq_suite_item *item, const grq_prediction 
     if (!p->output)
         return grq_fail(err, GRQ_E_DATA, "%s: line %zu, item %s has no \"output\", which rule %s wants", p->file,
                         p->line, p->id, out->rule->name);
-    grq_status st = grq_match_score(out->rule, out->cut, p->output, item->accepted, item->n_accepted, score, err);
+    const grq_answer_list gold = answers_for(out->rule, item);
+    grq_status st = grq_match_score(out->rule, out->cut, p->output, gold.texts, gold.n, score, err);
     const bool choice = grq_match_rule_itself(out->rule)->kind == GRQ_MATCH_CHOICE;
     if (st == GRQ_OK) st = choice ? count_no_choice(p, out, err) : score_floors(item, out, err);
     return st == GRQ_OK ? st : grq_fail_prefix(err, st, "%s: line %zu, item %s", p->file, p->line, p->id);

@@ -35,6 +35,14 @@ for said in 'sunset  BLVD.' 'Sunset_Boulevard' 'a sunset one'; do
 done
 predict '{"doc_id":0,"doc":{"question_id":"tc_33"},"resps":[[" Sunset Blvd\nQ"]],"filter":"none"}'
 expect 0 'rule lm_eval_triviaqa_em: 1 of 1 right' score triviaqa official.json --rule lm_eval_triviaqa_em
+# Rules for aliases are not given the normalised or the human ones.
+for said in 'sunset boulevard' 'The Sunset one' 'Sunset Boulevard'; do
+    predict "{\"id\":\"tc_33\",\"output\":\"$said\"}"
+    expect 0 'rule triviaqa_official_em: 1 of 1 right' score triviaqa official.json
+    for rule in lm_eval_triviaqa_em lighteval_triviaqa_em squad_em llm_foundry_prefix; do
+        expect 0 "rule $rule: 0 of 1 right" score triviaqa official.json --rule $rule
+    done
+done
 predict '{"id":0,"output":"x"}'
 expect 3 '1 predictions are of no item of .*official.json: 0' score triviaqa official.json
 printf '{"question":"q","answers":["Helicopter","\\ud83d\\ude81"],"target":"Helicopter"}\n{"id":"qw_1","question":"q","answers":["x"]}\n' \
